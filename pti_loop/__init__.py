@@ -1,0 +1,1 @@
+"""Decode loops for language models: several sequences in one `llama_decode`. Knows nothing about benchmarks."""

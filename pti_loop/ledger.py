@@ -1,0 +1,174 @@
+"""The ledger (one row per emitted token), the rounds table and the draws table of a run.
+
+It knows nothing about rates, files or what a method is: a loop writes what it did, and whoever reads the rows counts.
+A row that contradicts itself cannot be built: the constructors raise `RecordError`.
+Times are nanoseconds of the context's own clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+SOURCES = ("prefill", "verified", "unverified")
+PHASES = ("startup", "steady")
+
+
+class RecordError(ValueError):
+    """A record that contradicts itself."""
+
+
+def require(condition: bool, sentence: str) -> None:
+    """Raise `RecordError(sentence)` unless the condition holds."""
+    if not condition:
+        raise RecordError(sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One turn of a decode loop: propose, `llama_decode`, sample, accept."""
+
+    run: int
+    round: int
+    phase: str
+    """`startup` before the method's first full round (each start-up decode is a row), else `steady`."""
+    width: int
+    """Tokens in the verifying `llama_decode` call."""
+    draft_ns: int
+    """Making the guesses; for a stagger that is rebuilt, its sequential decodes are in here."""
+    decode_ns: int
+    sample_ns: int
+    rollback_ns: int
+    total_ns: int
+    """Wall time of the round; what exceeds the four parts is the loop's own host time."""
+    drafted: int
+    verified: int
+    """Guesses that were compared with the model's own draw: all before the first miss, and the miss."""
+    accepted: int
+    redecoded: int = 0
+    """Tokens that went through the model in sequential decodes of this round, beside the verifying one."""
+
+    def __post_init__(self) -> None:
+        require(self.phase in PHASES, f"round {self.round}: unknown phase '{self.phase}'")
+        require(self.width >= 1, f"round {self.round}: width {self.width} is below 1")
+        require(
+            0 <= self.accepted <= self.verified <= self.drafted,
+            f"round {self.round} of run {self.run}: accepted {self.accepted} <= verified {self.verified} "
+            f"<= drafted {self.drafted} does not hold",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """One row per emit call. Two rows with one (run, stream, position) are a token counted twice."""
+
+    run: int
+    stream: int
+    """The answer that the token belongs to, from 0; a twin that helps with answer 0 emits under stream 0."""
+    position: int
+    """Position in the answer: 0 is the first generated token."""
+    token: int
+    round: int
+    """Round that emitted it; -1 for the token of the prefill."""
+    source: str
+    """`prefill`, `verified` (the model's own draw after a prefix known to be right) or `unverified`."""
+    t_ns: int
+
+    def __post_init__(self) -> None:
+        require(self.source in SOURCES, f"emit of run {self.run}: unknown source '{self.source}'")
+        require(self.position >= 0, f"emit of run {self.run}: position {self.position} is below 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One guess that was compared with the model's own draw."""
+
+    run: int
+    round: int
+    depth: int
+    """1 for the first guess after the confirmed token."""
+    position: int
+    guess: int
+    drawn: int
+    collision: float
+    """Sum of p(x)^2 of the distribution that `drawn` came from; nan at temperature 0."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the guess was right."""
+        return self.guess == self.drawn
+
+
+class Trace:
+    """What one run did. Appending costs a tuple; typed rows are built when the run is over.
+
+    `clock` is the context's clock, in nanoseconds.
+    """
+
+    def __init__(self, run: int, clock: Callable[[], int]) -> None:
+        self.run = run
+        self.clock = clock
+        self.window_ns = 0
+        self.prefill_ns = 0
+        self.n_prompt_evaluated = 0
+        self.start_ns: int | None = None
+        self.end_ns = 0
+        self._rounds: list[tuple] = []
+        self._emits: list[tuple] = []
+        self._draws: list[tuple] = []
+        self._opened = 0
+
+    def open_window(self) -> None:
+        """The first token is out: timing begins. A baseline of several prompts opens one window for each."""
+        self._opened = self.clock()
+        if self.start_ns is None:
+            self.start_ns = self._opened
+
+    def close_window(self) -> None:
+        """The last token is out."""
+        self.end_ns = self.clock()
+        self.window_ns += self.end_ns - self._opened
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far."""
+        return len(self._rounds)
+
+    def round(self, phase: str, width: int, times: tuple[int, int, int, int, int], counts: tuple[int, int, int],
+              redecoded: int = 0) -> None:
+        """Add a round: times are (draft, decode, sample, rollback, total), counts (drafted, verified, accepted)."""
+        self._rounds.append((self.run, len(self._rounds), phase, width, *times, *counts, redecoded))
+
+    def emit(self, stream: int, position: int, token: int, source: str) -> None:
+        """Add an emitted token. It belongs to the round that is under way; the prefill's belongs to none."""
+        number = -1 if source == "prefill" else len(self._rounds)
+        self._emits.append((self.run, stream, position, token, number, source, self.clock()))
+
+    def draw(self, depth: int, position: int, guess: int, drawn: int, collision: float) -> None:
+        """Add a comparison of a guess with the model's own draw."""
+        self._draws.append((self.run, len(self._rounds), depth, position, guess, drawn, collision))
+
+    def rounds(self) -> list[Round]:
+        """The rounds, checked."""
+        return [Round(*row) for row in self._rounds]
+
+    def emits(self) -> list[Emit]:
+        """The ledger, checked."""
+        return [Emit(*row) for row in self._emits]
+
+    def draws(self) -> list[Draw]:
+        """The comparisons."""
+        return [Draw(*row) for row in self._draws]
+
+    def text(self, stream: int = 0, verified_only: bool = False) -> list[int]:
+        """Token ids of an answer by position, up to the first gap; a later emit of a position replaces an earlier one.
+
+        A reader sees what was emitted last; `verified_only` leaves out what nothing confirmed.
+        """
+        by_position = {
+            row[2]: row[3] for row in self._emits if row[1] == stream and not (verified_only and row[5] == "unverified")
+        }
+        tokens: list[int] = []
+        while len(tokens) in by_position:
+            tokens.append(by_position[len(tokens)])
+        return tokens

@@ -1,0 +1,13 @@
+"""The ways of decoding, one module each, and the one list that names them.
+
+A method module has NAME, GUESSES (whether it proposes tokens that may be wrong), `sequences(streams)`,
+`width(streams)` and `run(decoder, prompts)`. `packed` takes `streams` prompts, the others one.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from pti_loop.methods import autoregressive, jacobi, packed, stagger
+
+METHODS: dict[str, ModuleType] = {module.NAME: module for module in (autoregressive, stagger, packed, jacobi)}

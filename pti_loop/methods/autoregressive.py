@@ -1,0 +1,42 @@
+"""Plain decoding, one token a step: the baseline. Several prompts are decoded one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pti_loop.loop import Decoder
+
+NAME = "autoregressive"
+GUESSES = False
+
+
+def sequences(streams: int) -> int:
+    """Sequences that the context must hold."""
+    return 1
+
+
+def width(streams: int) -> int:
+    """Tokens in one decode."""
+    return 1
+
+
+def run(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+    """Decode every prompt alone, each in a cleared context with a timed window of its own."""
+    for answer, prompt in enumerate(prompts):
+        decoder.ctx.clear()
+        _one(decoder, answer, prompt)
+
+
+def _one(decoder: Decoder, answer: int, prompt: Sequence[int]) -> None:
+    trace, clock, ctx = decoder.trace, decoder.clock, decoder.ctx
+    token = decoder.prefill(prompt, 0, answer)
+    trace.open_window()
+    for position in range(1, decoder.settings.n_predict):
+        began = clock()
+        ctx.decode([token], [len(prompt) + position - 1], [0], None)
+        decoded = clock()
+        token = decoder.draws([(answer, 0, position)])[0].token
+        sampled = clock()
+        trace.emit(answer, position, token, "verified")
+        trace.round("steady", 1, (0, decoded - began, sampled - decoded, 0, clock() - began), (0, 0, 0))
+    trace.close_window()

@@ -1,0 +1,151 @@
+"""PTI's loop: copies of one answer at staggered positions, one token of each in every decode.
+
+Stream i holds the answer up to i tokens beyond the confirmed one, so that its guess is verified by stream i - 1 of the
+same decode. With `emission=published rebuild=none` this is the loop behind 38.1 tok/s: after a full accept every
+stream moves on by one token, so a round says N tokens of which N - 1 were said the round before. With
+`emission=distinct rebuild=exact` a round emits N tokens once each, and the streams' guesses for the next round are
+made by N - 1 single decodes, which is what an honest multi-token round costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pti_loop.loop import Decoder, verify
+from pti_loop.sampling import Choice
+
+NAME = "stagger"
+GUESSES = True
+
+
+def sequences(streams: int) -> int:
+    """Sequences that the context must hold."""
+    return streams
+
+
+def width(streams: int) -> int:
+    """Tokens in one decode."""
+    return streams
+
+
+def run(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+    """Decode one prompt with `settings.streams` staggered copies of it."""
+    _Stagger(decoder, prompts[0]).run()
+
+
+class _Stagger:
+    """`done` tokens of the answer are out; stream i will decode `tokens[i]` at answer position `done - 1 + i`."""
+
+    def __init__(self, decoder: Decoder, prompt: Sequence[int]) -> None:
+        self.decoder, self.prompt = decoder, prompt
+        self.ctx, self.trace, self.clock = decoder.ctx, decoder.trace, decoder.clock
+        self.streams = decoder.settings.streams
+        self.slides = decoder.settings.rebuild == "none"
+        self.publishes = decoder.settings.emission == "published"
+        self.done = 1
+        self.emitted = 1
+        self.tokens: list[int] = []
+
+    def run(self) -> None:
+        self.ctx.clear()
+        first = self.decoder.prefill(self.prompt, 0)
+        self.trace.open_window()
+        self._rebuild(0, first, startup=True)
+        while not self._finished():
+            self._round()
+        self.trace.close_window()
+
+    def _finished(self) -> bool:
+        settings = self.decoder.settings
+        if settings.stop == "rounds":
+            return self.trace.n_rounds - (self.streams - 1) >= settings.n_predict - 1
+        return self.emitted >= settings.n_predict
+
+    def _round(self) -> None:
+        clock, trace, streams = self.clock, self.trace, self.streams
+        began = clock()
+        redecoded = 0
+        if len(self.tokens) < streams:  # the round before left only its confirmed token: make the guesses again
+            self._rebuild(self.source, self.tokens[0])
+            redecoded = streams - 1
+        drafted = clock()
+        base = len(self.prompt) + self.done - 1
+        self.ctx.decode(self.tokens, range(base, base + streams), range(streams), None)
+        decoded = clock()
+        choices = self.decoder.draws([(0, self._twin(i), self.done + i) for i in range(streams)])
+        verified, accepted = verify(self.tokens, choices, trace, self.done)
+        sampled = clock()
+        self._emit(choices, accepted)
+        emitted = clock()
+        self._advance(choices, accepted)
+        ended = clock()
+        times = (drafted - began, decoded - drafted, sampled - decoded, ended - emitted, ended - began)
+        trace.round("steady", streams, times, (streams - 1, verified, accepted), redecoded)
+
+    def _twin(self, stream: int) -> int:
+        """Key of a stream's draw. In a sliding stagger stream i > 0 draws the guess that stream i - 1 draws again.
+
+        An oracle's guesses are right for the model's own draws, which have the key of twin 0.
+        """
+        own = self.decoder.settings.draws == "independent" and self.decoder.guesses.control != "oracle"
+        return stream if self.slides and own else 0
+
+    def _emit(self, choices: Sequence[Choice], accepted: int) -> None:
+        """Say what the method says: all accepted draws, or only the confirmed one when the rest is said again later."""
+        last = accepted if self.publishes or not self.slides else 0
+        exact = self.decoder.settings.stop == "tokens"
+        for i in range(last + 1):
+            position = self.done + i
+            if exact and position >= self.decoder.settings.n_predict:
+                break
+            source = "unverified" if self.slides and i > 0 else "verified"
+            self.trace.emit(0, position, choices[i].token, source)
+            self.emitted = max(self.emitted, position + 1)
+
+    def _advance(self, choices: Sequence[Choice], accepted: int) -> None:
+        """Slide by one after a full accept, or leave the confirmed token for the next round to rebuild from.
+
+        A sliding stagger confirms one token a round, stream 0's own draw, also after a miss: what the other streams
+        drew is drawn again by stream 0 later, so keeping it would keep another random number's token.
+        """
+        if self.slides:
+            accepted_all, accepted = accepted == self.streams - 1, 0
+        else:
+            accepted_all = False
+        if accepted_all:
+            self.done += 1
+            guesses = [self.decoder.guesses.replace(self.done - 1 + i, choices[i].token) for i in range(1, self.streams)]
+            self.tokens = [choices[0].token, *guesses]
+            return
+        self.source = accepted
+        self.done += accepted + 1
+        self.tokens = [choices[accepted].token]
+
+    def _rebuild(self, source: int, confirmed: int, startup: bool = False) -> None:
+        """Stagger the streams again behind `confirmed`, which no stream holds; `source` holds all before it.
+
+        The last stream leads: it decodes the confirmed token and each guess in turn, and is copied to stream i when it
+        holds what stream i must hold. Copies are of whole sequences, which every kind of memory can do.
+        """
+        ctx, lead = self.ctx, self.streams - 1
+        if source != lead:
+            ctx.drop(lead)
+            ctx.copy(source, lead)
+        self.tokens = [confirmed]
+        base = len(self.prompt) + self.done - 1
+        for stream in range(lead):
+            began = self.clock()
+            if stream or source:
+                ctx.drop(stream)
+                ctx.copy(lead, stream)
+            copied = self.clock()
+            position = self.done + stream
+            key = (0, 0 if self.decoder.settings.draws == "coupled" else stream + 1, position)
+            ctx.decode([self.tokens[-1]], [base + stream], [lead], None)
+            decoded = self.clock()
+            drawn = self.decoder.draws([key])[0].token
+            self.tokens.append(self.decoder.guesses.replace(position, drawn))
+            if startup:
+                ended = self.clock()
+                times = (0, decoded - copied, ended - decoded, copied - began, ended - began)
+                self.trace.round("startup", 1, times, (0, 0, 0))

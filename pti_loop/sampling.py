@@ -1,0 +1,89 @@
+"""Greedy choice and sampling at a temperature, with randomness keyed by (seed, stream, position).
+
+A draw depends on its key and on the logits alone, never on how many draws came before it. So a seed replays a run,
+and two loops that ask for the same position draw the same token from the same distribution.
+It knows nothing about engines or loops.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+TWINS = 64
+"""Keys of one answer: twin 0 is the model's own draw, twins 1.. draw guesses for the same answer."""
+
+_MASK = (1 << 64) - 1
+_BLOCK = 256
+
+
+def _mix(x: int) -> int:
+    """Finaliser of splitmix64 (Steele, Lea and Flood 2014): a bijection of 64 bits with full avalanche."""
+    x = (x + 0x9E3779B97F4A7C15) & _MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
+    return x ^ (x >> 31)
+
+
+def uniform(seed: int, stream: int, position: int) -> float:
+    """A number in [0, 1) that only the key decides: 53 bits of a chained splitmix64."""
+    return (_mix(_mix(_mix(seed & _MASK) ^ stream) ^ position) >> 11) * 2.0**-53
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A token, and the collision probability of the distribution it came from (nan when greedy)."""
+
+    token: int
+    collision: float
+
+
+class Sampler:
+    """Draws tokens of a vocabulary of `n_vocab` at one temperature. Temperature 0 is the argmax, lowest id on a tie."""
+
+    def __init__(self, n_vocab: int, temperature: float, seed: int) -> None:
+        if temperature < 0 or not math.isfinite(temperature):
+            raise ValueError(f"temperature {temperature} is not a number from 0 up")
+        self.temperature = temperature
+        self.seed = seed
+        rows = -(-n_vocab // _BLOCK)
+        self._n_vocab = n_vocab
+        self._weights = np.zeros(rows * _BLOCK, dtype=np.float32)
+        self._blocks = self._weights.reshape(rows, _BLOCK)
+
+    def draw(self, logits: np.ndarray, answer: int, twin: int, position: int) -> Choice:
+        """Token for `position` of `answer`, drawn from float32 (n_vocab,) logits with the key of `twin`."""
+        if self.temperature == 0:
+            return Choice(int(logits.argmax()), math.nan)
+        return self.pick(logits, uniform(self.seed, answer * TWINS + twin, position))
+
+    def pick(self, logits: np.ndarray, u: float) -> Choice:
+        """Inverse of the cumulative distribution, in order of token id, at `u` in [0, 1).
+
+        Weights are float32, their sums float64 in blocks of 256: two passes over the vocabulary and no sort.
+        """
+        weights = self._weights[: self._n_vocab]
+        np.subtract(logits, logits.max(), out=weights)
+        np.multiply(weights, np.float32(1.0 / self.temperature), out=weights)
+        np.exp(weights, out=weights)
+        ends = self._blocks.sum(axis=1, dtype=np.float64).cumsum()
+        total = ends[-1]
+        target = u * total
+        row = min(int(ends.searchsorted(target, side="right")), len(ends) - 1)
+        inside = self._blocks[row].cumsum(dtype=np.float64)
+        before = ends[row - 1] if row else 0.0
+        column = int(inside.searchsorted(target - before, side="right"))
+        token = min(row * _BLOCK + column, self._n_vocab - 1)
+        while weights[token] == 0.0 and token > 0:  # rounding may land on a token of probability 0
+            token -= 1
+        return Choice(token, float(np.dot(weights, weights)) / (total * total))
+
+
+def cumulative(logits: np.ndarray, temperature: float) -> np.ndarray:
+    """Cumulative distribution in float64, by token id: the reference that `pick` is tested against."""
+    scaled = (logits.astype(np.float64) - float(logits.max())) / temperature
+    weights = np.exp(scaled)
+    sums = np.cumsum(weights)
+    return sums / sums[-1]

@@ -1,0 +1,51 @@
+"""Rows that contradict themselves cannot be built, and a trace counts as it should."""
+
+from __future__ import annotations
+
+import pytest
+
+from pti_loop.ledger import Emit, RecordError, Round, Trace
+
+ROUND = (0, 0, "steady", 4, 0, 10, 1, 0, 11)
+
+
+@pytest.mark.parametrize("counts", [(3, 4, 0), (3, 2, 3), (3, -1, 0), (3, 2, -1)])
+def test_more_accepted_than_verified_than_drafted_cannot_be(counts):
+    with pytest.raises(RecordError, match="does not hold"):
+        Round(*ROUND, *counts)
+
+
+def test_a_round_that_holds():
+    assert Round(*ROUND, 3, 2, 1).accepted == 1
+
+
+@pytest.mark.parametrize(("field", "value"), [("phase", "warm"), ("width", 0)])
+def test_a_round_of_no_known_phase_or_width(field, value):
+    values = dict(zip(Round.__slots__, (*ROUND, 0, 0, 0, 0), strict=True)) | {field: value}
+    with pytest.raises(RecordError, match=field):
+        Round(**values)
+
+
+@pytest.mark.parametrize(("position", "source"), [(-1, "verified"), (0, "guessed")])
+def test_an_emit_that_cannot_be(position, source):
+    with pytest.raises(RecordError):
+        Emit(0, 0, position, 5, 0, source, 0)
+
+
+def test_text_takes_the_last_word_for_a_position_and_stops_at_a_gap():
+    trace = Trace(0, lambda: 0)
+    for position, token, source in ((0, 5, "prefill"), (1, 6, "unverified"), (2, 7, "unverified"), (1, 8, "verified"),
+                                    (4, 9, "verified")):  # fmt: skip
+        trace.emit(0, position, token, source)
+    assert trace.text() == [5, 8, 7]
+    assert trace.text(verified_only=True) == [5, 8]
+
+
+def test_windows_of_several_answers_add_up():
+    now = iter([100, 150, 1000, 1030])
+    trace = Trace(0, lambda: next(now))
+    trace.open_window()
+    trace.close_window()
+    trace.open_window()
+    trace.close_window()
+    assert (trace.start_ns, trace.end_ns, trace.window_ns) == (100, 1030, 80)
