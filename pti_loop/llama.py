@@ -53,7 +53,8 @@ def build() -> dict[str, str]:
     lib = library()
     import llama_cpp
 
-    base = ctypes.CDLL(str(Path(llama_cpp.__file__).parent / "lib" / Path(lib._lib._name).name.replace("llama", "ggml-base")))
+    loaded = Path(lib._lib._name)  # where the loader found it, which an environment variable may decide
+    base = ctypes.CDLL(str(loaded.with_name(loaded.name.replace("llama", "ggml-base"))))
     base.ggml_commit.restype = ctypes.c_char_p
     return {
         "binding": f"llama-cpp-python {llama_cpp.__version__}",

@@ -1,0 +1,16 @@
+VENV ?= .venv
+PY = $(VENV)/bin/python
+PYTHON ?= $(firstword $(wildcard $(PY)) python3)
+OPTIONS = $(if $(BACKEND),--backend $(BACKEND)) $(if $(filter 1,$(NATIVE)),--native) $(if $(filter 0,$(NATIVE)),--portable)
+
+.PHONY: bench setup test report figures doctor sweep audit peers clean
+bench: setup ; @$(PY) -m bench all
+setup: ; @$(PYTHON) -m bench setup --venv $(VENV) $(OPTIONS)
+test: setup ; @$(PY) -m pytest -q $(ARGS)
+report: setup ; @$(PY) -m bench report $(ARGS)
+figures: setup ; @$(PY) -m bench figures $(ARGS)
+doctor: setup ; @$(PY) -m bench doctor
+sweep: setup ; @$(PY) -m bench sweep $(ARGS)
+audit: setup ; @$(PY) -m bench audit $(FILE)
+peers: setup ; @$(PYTHON) -m bench setup --venv $(VENV) --peers
+clean: ; rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

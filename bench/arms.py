@@ -1,0 +1,128 @@
+"""The arms of one contrast: which method each runs, on which context, and one run of one arm.
+
+It knows nothing about blocks, files or statistics.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from bench.config import Config
+from bench.records import Run
+from pti_loop.engine import Context, ContextSpec, Model
+from pti_loop.ledger import Trace
+from pti_loop.loop import Decoder, Guesses, Settings
+from pti_loop.methods import METHODS
+from pti_loop.sampling import Sampler
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt and its token ids."""
+
+    id: str
+    kind: str
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What every arm of a block does: the prompts (one for each independent answer)."""
+
+    block: int
+    prompts: tuple[Prompt, ...]
+
+    @property
+    def name(self) -> str:
+        """Ids joined by '+'."""
+        return "+".join(prompt.id for prompt in self.prompts)
+
+    @property
+    def kind(self) -> str:
+        """Class of the prompts, or 'mixed'."""
+        kinds = {prompt.kind for prompt in self.prompts}
+        return kinds.pop() if len(kinds) == 1 else "mixed"
+
+
+def context_spec(config: Config, n_seq_max: int, width: int) -> ContextSpec:
+    """Spec of a context of `n_seq_max` sequences whose widest decode has `width` rows; all else equal for all arms."""
+    engine = config.engine
+    return ContextSpec(
+        n_ctx=engine.n_ctx, n_seq_max=n_seq_max, n_batch=engine.n_batch, n_ubatch=engine.n_ubatch,
+        threads=engine.threads, kv_unified=engine.kv_unified, type_k=engine.type_k, type_v=engine.type_v,
+        flash_attn=engine.flash_attn, n_outputs=max(width, 1), sampler=engine.sampler,
+    )  # fmt: skip
+
+
+class Arms:
+    """Contexts and methods of a contrast's arms on one loaded model.
+
+    `baseline` and `again` have contexts of their own with one sequence; `treatment`, `sabotage`, `oracle` and `solo`
+    share the treatment's context, so that they differ in nothing but what they decode.
+    """
+
+    def __init__(self, model: Model, config: Config) -> None:
+        self.model, self.config = model, config
+        self.method = METHODS[config.method.name]
+        n_seq = self.method.sequences(config.streams)
+        narrow = context_spec(config, 1, 1)
+        self.wide_spec = context_spec(config, n_seq, max(n_seq, self.method.width(config.streams)))
+        self._contexts: dict[str, Context] = {
+            "baseline": model.context(narrow),
+            "again": model.context(narrow),
+            "treatment": model.context(self.wide_spec),
+        }
+        self.settings = Settings(
+            streams=config.streams, n_predict=config.n_predict, emission=config.method.emission,
+            rebuild=config.method.rebuild, draws=config.method.draws, stop=config.method.stop,
+        )  # fmt: skip
+
+    def controls(self) -> list[str]:
+        """Arms that only the control blocks run."""
+        arms = ["sabotage", "oracle"] if self.method.GUESSES else []
+        return arms + (["solo"] if self.wide_spec.n_seq_max > 1 else [])
+
+    def context(self, arm: str) -> Context:
+        """The context an arm runs on."""
+        return self._contexts.get(arm, self._contexts["treatment"])
+
+    def run(self, arm: str, task: Task, seed: int, number: int, answer: Sequence[int] = (), n_predict: int = 0) -> Trace:
+        """Run one arm once. `answer` is what oracle and sabotage know; `n_predict` shortens a warm-up."""
+        ctx = self.context(arm)
+        plain = arm in ("baseline", "again", "solo")
+        method = METHODS["autoregressive"] if plain else self.method
+        settings = replace(self.settings, n_predict=n_predict or self.settings.n_predict)
+        control = arm if arm in ("sabotage", "oracle") else "none"
+        guesses = Guesses(control, answer, self.model.n_vocab, self.model.end_tokens)
+        trace = Trace(number, ctx.clock)
+        sampler = Sampler(self.model.n_vocab, self.config.temperature, seed)
+        gc.collect()
+        gc.disable()  # a collection inside a round would be charged to the method
+        try:
+            method.run(Decoder(ctx, sampler, trace, settings, guesses), [prompt.tokens for prompt in task.prompts])
+        finally:
+            gc.enable()
+        return trace
+
+    def facts(self) -> dict[str, dict]:
+        """What the engine made of each context."""
+        return {name: ctx.facts() for name, ctx in self._contexts.items()}
+
+    def close(self) -> None:
+        """Free the contexts."""
+        for ctx in self._contexts.values():
+            ctx.close()
+
+
+def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int,
+            sample: Callable[[], tuple[float, float]]) -> Run:
+    """Record of a run; `sample` gives (clock in MHz, temperature in C) right after it."""
+    clock_mhz, temp_c = sample()
+    return Run(
+        run=trace.run, block=task.block, order=order, arm=arm, prompt=task.name, prompt_class=task.kind, seed=seed,
+        n_prompt=sum(len(prompt.tokens) for prompt in task.prompts), n_prompt_evaluated=trace.n_prompt_evaluated,
+        n_predict=n_predict, prefill_ns=trace.prefill_ns, start_ns=trace.start_ns or 0, end_ns=trace.end_ns,
+        decode_window_ns=trace.window_ns, clock_mhz=clock_mhz, temp_c=temp_c,
+    )  # fmt: skip

@@ -1,0 +1,183 @@
+"""The verbs of `python -m bench`. Each imports what it needs when it runs, so that the help comes at once.
+
+A `UserError` becomes one line on standard error and exit code 2. It measures, judges and prints nothing itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from bench.config import Config
+
+USAGE = """usage: python -m bench VERB ...
+
+Is a claimed LLM decoding speed-up real, on this machine, with this model?
+
+  all                 the default sweep, the report, and the verdicts        python -m bench all
+  sweep KEY=V,V ..    measure what is missing; Hydra overrides, no -m        python -m bench sweep streams=1,2,3,4
+  report KEY=V ..     judge the stored results and write reports/            python -m bench report claims=FILE
+  figures KEY=V ..    only the figures                                       python -m bench figures
+  audit FILE ..       judge somebody else's record, with no model            python -m bench audit run.jsonl
+  doctor              what this machine can run, and what it cannot          python -m bench doctor
+  setup ..            make the environment (`make setup` calls it)           python3 -m bench setup --backend cuda
+
+`python -m bench VERB --help` tells more. docs/ explains how a measurement is made and how to read a verdict.
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a verb; returns the exit code: 0 well, 1 the answer is no, 2 something to mend, 130 interrupted."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(USAGE, end="")
+        return 0
+    verb, rest = argv[0], list(argv[1:])
+    try:
+        if verb not in VERBS:
+            raise UserError(f"unknown verb '{verb}'; {nearest(verb, VERBS)}")
+        return VERBS[verb](rest)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ninterrupted; every finished cell is kept, the same command goes on from there", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+        sys.stderr.close()
+        return 1
+
+
+def _help(verb: str, rest: Sequence[str], text: str) -> bool:
+    if any(word in ("-h", "--help") for word in rest):
+        print(f"usage: python -m bench {verb} {text}")
+        return True
+    return False
+
+
+def _sweep(rest: list[str]) -> int:
+    text = """KEY=VALUE[,VALUE..] ..
+
+Every combination of the values is a cell: a contrast with the baseline, measured once and kept. Groups: model, method,
+prompts, measure, experiment. Examples:
+  streams=1,2,3,4
+  method=stagger,packed temperature=0,0.3,0.7 model=gguf model.path=FILE
+  +experiment=pti
+Settings and their defaults: configs/config.yaml and bench/config.py."""
+    if _help("sweep", rest, text):
+        return 0
+    return _run_sweep(rest)[0]
+
+
+def _run_sweep(rest: list[str]) -> tuple[int, Config]:
+    from bench.sweep import summary, sweep
+
+    outcome, config = sweep(rest)
+    print("\n".join(summary(outcome)), flush=True)
+    return (1 if outcome.failed else 0), config
+
+
+def _all(rest: list[str]) -> int:
+    if _help("all", rest, "[KEY=VALUE ..]\n\nThe sweep of configs/experiment/pti.yaml, the report, and the verdicts."):
+        return 0
+    chosen = rest if any("experiment=" in word for word in rest) else ["+experiment=pti", *rest]
+    code, config = _run_sweep(chosen)
+    _write(config, figures=True)
+    return code
+
+
+def _report(rest: list[str]) -> int:
+    if _help("report", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE] [KEY=VALUE ..]\n\nFrom stored results only."):
+        return 0
+    _write(_settings(rest), figures=True)
+    return 0
+
+
+def _figures(rest: list[str]) -> int:
+    if _help("figures", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\nFrom stored results only."):
+        return 0
+    from bench.report import write_figures
+
+    config = _settings(rest)
+    findings, claims = _judged(config)
+    for path in write_figures(findings, claims, Path(config.reports)):
+        print(path)
+    return 0
+
+
+def _settings(rest: list[str]) -> Config:
+    """Where to read and write: the few keys that a report has, without the cost of Hydra."""
+    from bench.config import Config
+
+    config = Config()
+    for word in rest:
+        key, _, value = word.partition("=")
+        if key not in ("results", "reports", "claims") or not value:
+            raise UserError(f"'{word}' is no setting of a report; {nearest(key, ('results', 'reports', 'claims'))}")
+        setattr(config, key, value)
+    return config
+
+
+def _judged(config: Config):
+    from bench.config import CONFIGS
+    from bench.judge import judge
+    from bench.judge.claims import judge_claims
+    from bench.judge.facts import load_facts
+    from bench.judge.sheet import load_sheet
+    from bench.store import load_cells
+
+    named = CONFIGS / "claims" / f"{config.claims}.yaml"
+    sheet = load_sheet(named if named.exists() else Path(config.claims))
+    cells = load_cells(Path(config.results))
+    if not cells:
+        raise UserError(f"there are no finished cells in {config.results}; run `make bench`")
+    findings = judge(cells)
+    return findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts"))
+
+
+def _write(config: Config, figures: bool) -> None:
+    from rich.console import Console
+
+    from bench.report import print_verdicts, write_report
+
+    findings, claims = _judged(config)
+    write_report(findings, claims, Path(config.reports), figures=figures)
+    print_verdicts(claims, Path(config.reports), Console())
+
+
+def _audit(rest: list[str]) -> int:
+    from bench.judge.audit_options import add_arguments, options_from
+
+    parser = argparse.ArgumentParser(
+        prog="python -m bench audit", description="Recount a foreign record and flag what is wrong with it. No model needed."
+    )
+    add_arguments(parser)
+    options = parser.parse_args(rest)
+    from bench.judge.audit import audit, format_audit
+
+    found = audit(options.file, options_from(options))
+    print(format_audit(found))
+    return 1 if found.flags else 0
+
+
+def _doctor(rest: list[str]) -> int:
+    from bench.doctor import main as doctor
+
+    return doctor(rest)
+
+
+def _setup(rest: list[str]) -> int:
+    from bench.setup import main as setup
+
+    return setup(rest)
+
+
+VERBS = {
+    "all": _all, "sweep": _sweep, "report": _report, "figures": _figures, "audit": _audit, "doctor": _doctor,
+    "setup": _setup,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Facts about the machine and the environment. Knows nothing about models, methods or statistics."""

@@ -1,0 +1,142 @@
+"""Clock and temperature of the device that works, read cheaply enough for every run. Unknown is nan, never 0.
+
+A `Clocks` finds the files or the driver once; `sample()` only reads. It knows nothing about what the numbers mean for a
+measurement: that a run was throttled is for others to say.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+SAMPLE_LIMIT_S = 200e-6
+"""A sample that costs more than this is not taken inside a timed block."""
+_CPU_SENSORS = ("k10temp", "zenpower", "coretemp", "cpu_thermal", "acpitz")
+_AMD_DRIVER = "amdgpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One reading. nan where the machine does not tell."""
+
+    clock_mhz: float
+    temp_c: float
+
+
+def _nan() -> float:
+    return math.nan
+
+
+class Clocks:
+    """Readers for one device: `cpu`, or `gpu` for the first NVIDIA or AMD GPU that has sensors."""
+
+    def __init__(self, device: str = "cpu", sys_root: Path = Path("/sys"), proc: Path = Path("/proc")) -> None:
+        self.device = device
+        self.clock: Callable[[], float] = _nan
+        self.temperature: Callable[[], float] = _nan
+        self.source = "none"
+        if device == "cpu":
+            self._use_cpu(sys_root, proc)
+        elif not self._use_nvidia():
+            self._use_amd(sys_root)
+        self.cost_s = self._cost()
+
+    def sample(self) -> Sample:
+        """Read now. Never raises: a sensor that went away is nan."""
+        return Sample(_read(self.clock), _read(self.temperature))
+
+    @property
+    def note(self) -> str:
+        """What to say beside the numbers; empty when both are there and cheap."""
+        missing = [name for name, value in zip(("clock", "temperature"), _values(self.sample()), strict=True)
+                   if math.isnan(value)]  # fmt: skip
+        words = [f"this machine does not tell the {self.device}'s {' or '.join(missing)}"] if missing else []
+        if self.cost_s > SAMPLE_LIMIT_S:
+            words.append(f"a sample takes {self.cost_s * 1e6:.0f} us")
+        return "; ".join(words)
+
+    def _cost(self, repeats: int = 5) -> float:
+        times = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            self.sample()
+            times.append(time.perf_counter() - start)
+        return sorted(times)[repeats // 2]
+
+    def _use_cpu(self, sys_root: Path, proc: Path) -> None:
+        scaling = sorted((sys_root / "devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq"))[:16]
+        if scaling:
+            self.clock = lambda: max(_number(path) for path in scaling) / 1e3
+            self.source = "cpufreq"
+        elif "cpu MHz" in _text(proc / "cpuinfo"):
+            self.clock = lambda: _cpuinfo_mhz(proc / "cpuinfo")
+            self.source = "cpuinfo"
+        sensor = _cpu_sensor(sys_root)
+        if sensor:
+            self.temperature = lambda: _number(sensor) / 1e3
+
+    def _use_nvidia(self) -> bool:
+        try:
+            import pynvml
+
+            pynvml.nvmlInit()
+            handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+            pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
+        except Exception:  # without the package, the driver or a card there is simply no NVIDIA device here
+            return False
+        self.clock = lambda: float(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM))
+        self.temperature = lambda: float(pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU))
+        self.source = "nvml"
+        return True
+
+    def _use_amd(self, sys_root: Path) -> None:
+        for folder in sorted((sys_root / "class/hwmon").glob("hwmon*")):
+            if _text(folder / "name").strip() == _AMD_DRIVER:
+                self.clock = lambda folder=folder: _number(folder / "freq1_input") / 1e6
+                self.temperature = lambda folder=folder: _number(folder / "temp1_input") / 1e3
+                self.source = _AMD_DRIVER
+                return
+
+
+def _values(sample: Sample) -> tuple[float, float]:
+    return sample.clock_mhz, sample.temp_c
+
+
+def _read(reader: Callable[[], float]) -> float:
+    try:
+        return reader()
+    except Exception:  # a driver's own error classes are not worth importing: the value is unknown
+        return math.nan
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _number(path: Path) -> float:
+    try:
+        return float(path.read_text())
+    except (OSError, ValueError):
+        return math.nan
+
+
+def _cpuinfo_mhz(path: Path) -> float:
+    """Highest `cpu MHz` line: the busy core's clock."""
+    found = [float(line.rpartition(":")[2]) for line in _text(path).splitlines() if line.startswith("cpu MHz")]
+    return max(found, default=math.nan)
+
+
+def _cpu_sensor(sys_root: Path) -> Path | None:
+    for folder in sorted((sys_root / "class/hwmon").glob("hwmon*")):
+        if _text(folder / "name").strip() in _CPU_SENSORS and (folder / "temp1_input").exists():
+            return folder / "temp1_input"
+    for folder in sorted((sys_root / "class/thermal").glob("thermal_zone*")):
+        if "cpu" in _text(folder / "type").lower() or "x86_pkg_temp" in _text(folder / "type"):
+            return folder / "temp"
+    return None

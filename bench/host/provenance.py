@@ -1,0 +1,196 @@
+"""Where a record comes from: machine, engine build, packages and the harness's own commit. Becomes a cell's env.json.
+
+Only `engine()` loads the engine; everything else is cheap and works without it. Knows nothing about cells or results.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import re
+import subprocess
+import time
+from pathlib import Path
+
+from bench.host import cpus, memory
+from bench.host.pins import ROOT
+
+PACKAGES = ("llama-cpp-python", "numpy", "pandas", "scipy", "hydra-core", "omegaconf", "gguf", "matplotlib")
+_UNTRACKED_FOR_DIRTY = (":!results", ":!reports")
+"""What a run itself writes says nothing about whether the code is as committed."""
+
+
+def machine(name: str = "") -> dict:
+    """CPU, cores, memory, operating system and GPUs. `name` identifies the machine; else it is made from the CPU."""
+    cpu = cpu_name()
+    found = gpus()
+    return {
+        "name": name or machine_id(cpu, cpus.available_cpus(), found),
+        "cpu": cpu,
+        "cores": cpus.available_cpus(),
+        "cores_present": cpus.physical_cores(),
+        "memory_bytes": memory.usable_memory(),
+        "os": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "gpus": found,
+    }
+
+
+def machine_id(cpu: str, cores: int, gpu_list: list[dict]) -> str:
+    """A name for folders: `amd-epyc-2c`, `mi50-...`: the GPU when there is one, the CPU, the usable cores.
+
+    Two machines of the same make share it, and should: their records are comparable. Set `machine=NAME` to part them.
+    """
+    parts = [gpu_list[0]["name"]] if gpu_list else []
+    words = "-".join([*parts, re.sub(r"\((R|TM)\)|\bCPU\b|\bProcessor\b|@.*", "", cpu), f"{cores}c"])
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+
+
+def cpu_name(proc: Path = Path("/proc")) -> str:
+    """The CPU's marketing name."""
+    try:
+        lines = (proc / "cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    for key in ("model name", "Model", "Hardware"):
+        for line in lines:
+            if line.startswith(key) and ":" in line:
+                return " ".join(line.partition(":")[2].split())
+    return platform.processor() or platform.machine()
+
+
+def gpus(sys_root: Path = Path("/sys")) -> list[dict]:
+    """NVIDIA GPUs by the driver, AMD ones by sysfs: name, memory in bytes, driver or PCI id."""
+    return _nvidia_gpus() + _amd_gpus(sys_root)
+
+
+def _nvidia_gpus() -> list[dict]:
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        found = []
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
+            found.append({
+                "name": _text(pynvml.nvmlDeviceGetName(handle)), "vendor": "nvidia",
+                "memory_bytes": pynvml.nvmlDeviceGetMemoryInfo(handle).total,
+                "architecture": f"sm_{major}{minor}", "driver": _text(pynvml.nvmlSystemGetDriverVersion()),
+            })  # fmt: skip
+        return found
+    except Exception:  # without the package, the driver or a card there is simply no NVIDIA GPU here
+        return []
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _amd_gpus(sys_root: Path) -> list[dict]:
+    found = []
+    for device in sorted((sys_root / "class/drm").glob("card[0-9]*/device")):
+        if _read(device / "vendor") != "0x1002" or not (device / "mem_info_vram_total").exists():
+            continue
+        pci = _read(device / "device").removeprefix("0x")
+        found.append({
+            "name": _read(device / "product_name") or f"AMD GPU {pci}", "vendor": "amd", "pci_id": pci,
+            "memory_bytes": int(_read(device / "mem_info_vram_total") or 0),
+        })  # fmt: skip
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def engine() -> dict:
+    """The engine's build as the loaded library reports it. Loads the engine; raises `pti_loop.engine.EngineError`."""
+    from pti_loop import llama
+
+    facts = llama.build()
+    names = backends(facts["system_info"], _devices())
+    version = facts["binding"].split()[-1]
+    commit = full_commit(facts["llama_cpp_commit"])
+    kind = "-".join(name.lower() for name in names if name != "CPU") or "cpu"
+    return {**facts, "llama_cpp_commit": commit, "build": f"{version}-{commit}-{kind}", "backends": names}
+
+
+def _devices() -> list[str]:
+    """Names of ggml's devices, such as CPU and CUDA0."""
+    import ctypes
+
+    from pti_loop import llama
+
+    library = Path(llama.library()._lib._name)
+    ggml = ctypes.CDLL(str(library.with_name(library.name.replace("llama", "ggml"))))
+    base = ctypes.CDLL(str(library.with_name(library.name.replace("llama", "ggml-base"))))
+    ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
+    ggml.ggml_backend_dev_get.argtypes, ggml.ggml_backend_dev_get.restype = (ctypes.c_size_t,), ctypes.c_void_p
+    base.ggml_backend_dev_name.argtypes, base.ggml_backend_dev_name.restype = (ctypes.c_void_p,), ctypes.c_char_p
+    return [
+        base.ggml_backend_dev_name(ggml.ggml_backend_dev_get(index)).decode()
+        for index in range(ggml.ggml_backend_dev_count())
+    ]
+
+
+def backends(system_info: str, devices: list[str]) -> list[str]:
+    """Backends of a build, CPU last: those with a device here, and those that `system_info` names."""
+    named = [re.sub(r"\d+$", "", name) for name in devices]
+    named += [part.strip() for part in re.findall(r"(?:^|\|)\s*([A-Za-z]+)\s*:", system_info)]
+    unique = list(dict.fromkeys("HIP" if name == "ROCm" else name for name in named))
+    return [name for name in unique if name != "CPU"] + ["CPU"]
+
+
+def full_commit(reported: str) -> str:
+    """llama.cpp's commit without `-dirty`; as long as the pinned one when it is the beginning of it.
+
+    Source archives leave files out, so a build with git at hand calls itself dirty; the sources are the pinned ones.
+    """
+    from bench.host import pins
+
+    short = reported.removesuffix("-dirty")
+    pinned = pins.load().engine_commit
+    return pinned if short and pinned.startswith(short) else short
+
+
+def packages() -> dict[str, str]:
+    """Versions of the packages that results depend on; absent ones are left out."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def harness_commit(root: Path = ROOT) -> str:
+    """Commit of this checkout, `-dirty` when files other than results and reports differ, or `unknown`."""
+    commit = _git(root, "rev-parse", "--short=12", "HEAD")
+    if not commit or _git(root, "rev-parse", "--show-toplevel") != str(root.resolve()):
+        return "unknown"
+    return commit + ("-dirty" if _git(root, "status", "--porcelain", "--", ".", *_UNTRACKED_FOR_DIRTY) else "")
+
+
+def _git(root: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def environment(name: str = "", threads: int = 0) -> dict:
+    """A cell's env.json: everything above, the time in UTC, and the number of threads that the cell uses."""
+    return {
+        "machine": machine(name),
+        "engine": engine(),
+        "python": platform.python_version(),
+        "packages": packages(),
+        "time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "threads": threads,
+        "harness_commit": harness_commit(),
+    }

@@ -1,0 +1,184 @@
+"""The controls that a cell carries as extra arms, and the noise that its grades rest on.
+
+It does not know what a method does. A/A must contain 1.00, wrong guesses must change nothing but the time, right
+guesses must all be taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.judge.acceptance import draws_disagree
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun, subject
+from bench.judge.lossless import DIVERGENT, grade_arm, unexplained
+from bench.judge.statistics import CONTROL_CONFIDENCE, Estimate, design
+
+if TYPE_CHECKING:
+    from bench.judge.rates import RunTable
+    from bench.store import StoredCell
+
+NO_GUESSES = ("autoregressive", "packed")
+"""Methods that propose nothing, so that there is nothing to sabotage."""
+TIE_MISSES = 0.1
+"""Share of wrong guesses that may be right by accident once a near tie moved the answer off the one they deny."""
+DEGRADED = 0.9
+"""A solo stream in the treatment's context slower than this, against the baseline, flatters whoever divides by it."""
+
+
+def arm_controls(cell: StoredCell, table: RunTable) -> list[Control]:
+    """All checks of this module for one cell."""
+    guesses = subject(cell)["method"] not in NO_GUESSES
+    compared = [arm for arm in ("treatment", "sabotage", "oracle") if table.of(arm).any()]
+    hidden = unexplained(cell, table, compared)
+    controls = [same_arm_twice(cell, table), noise(cell), grades(cell, hidden.get("treatment")), denominator(table)]
+    if guesses:
+        controls += [sabotage(cell, table, hidden.get("sabotage")), oracle(cell, table, hidden.get("oracle"))]
+    mismatch = draws_disagree(table)
+    if mismatch:
+        controls.append(Control("counters", VOID, f"{mismatch}; mend the method's counting, then {rerun(cell)}"))
+    elif guesses:
+        controls.append(Control("counters", OK, "single draws and round counters agree", 0.0))
+    return controls
+
+
+def ratio_of(table: RunTable, arm: str) -> Estimate | None:
+    """Speed of a control arm against the baseline, over replicate pairs; None when it did not run."""
+    layout = design(table.arm, table.block, table.prompt, table.order, arm, "baseline", pairs=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return None if layout is None else layout.contrast(np.log(table.rate / table.concurrent))
+
+
+def same_arm_twice(cell: StoredCell, table: RunTable) -> Control:
+    """A/A: the baseline against itself. A sweep has many cells, so only the 99.9 % interval voids; 95 % warns."""
+    estimate = ratio_of(table, "again")
+    if estimate is None:
+        return Control("again", WARNING, f"no A/A control was run; add control blocks and run {rerun(cell)}")
+    low, high = estimate.interval()
+    value = (estimate.ratio, low, high)
+    sentence = f"A/A gives {estimate.ratio:.4f} ({low:.4f} to {high:.4f}) over {estimate.n_units} pairs"
+    if estimate.excludes(1.0, CONTROL_CONFIDENCE):
+        sentence += f": 1.00 is outside 99.9 %, so this cell sees differences that are not there; run {rerun(cell)}"
+        return Control("again", VOID, sentence, *value)
+    if estimate.excludes(1.0):
+        return Control("again", WARNING, sentence + ": 1.00 is outside 95 %, as in one of 20 sound cells", *value)
+    return Control("again", OK, sentence, *value)
+
+
+def sabotage(cell: StoredCell, table: RunTable, hidden: str | None = None) -> Control:
+    """Every guess wrong: none accepted, output unchanged, not faster than plain decoding."""
+    mine = table.of("sabotage")
+    if not mine.any():
+        return Control("sabotage", WARNING, f"no sabotage control was run; add control blocks and run {rerun(cell)}")
+    accepted, verified = _tested(cell, table, "sabotage")
+    faults = _changed(cell, "sabotage", hidden)
+    tied = _near_ties(cell, "sabotage")
+    if accepted > (verified * TIE_MISSES if tied else 0):
+        faults.append(f"{accepted} of {verified} wrong guesses were accepted")
+    estimate = ratio_of(table, "sabotage")
+    low, high = estimate.interval() if estimate else (float("nan"), float("nan"))
+    if estimate and estimate.ratio > 1.0 and estimate.excludes(1.0):
+        faults.append(f"wrong guesses make it {estimate.ratio:.3f} times as fast as plain decoding")
+    ratio = estimate.ratio if estimate else float("nan")
+    if faults:
+        return Control("sabotage", VOID, f"{'; '.join(faults)}; mend the method, then {rerun(cell)}", ratio, low, high)
+    sentence = f"{accepted} of {verified} wrong guesses accepted, same output, {ratio:.3f} of plain speed"
+    if accepted:
+        return Control("sabotage", WARNING, f"{sentence}; {tied}", ratio, low, high)
+    return Control("sabotage", OK, sentence, ratio, low, high)
+
+
+def oracle(cell: StoredCell, table: RunTable, hidden: str | None = None) -> Control:
+    """Every guess right: all accepted. Its speed is the ceiling of the method."""
+    mine = table.of("oracle")
+    if not mine.any():
+        return Control("oracle", WARNING, f"no oracle control was run; add control blocks and run {rerun(cell)}")
+    accepted, verified = _tested(cell, table, "oracle")
+    faults = _changed(cell, "oracle", hidden)
+    tied = _near_ties(cell, "oracle")
+    if not verified:
+        faults.append("no guess was tested")
+    elif accepted < verified and not tied:
+        faults.append(f"only {accepted} of {verified} right guesses were accepted")
+    estimate = ratio_of(table, "oracle")
+    ratio, (low, high) = (estimate.ratio, estimate.interval()) if estimate else (float("nan"), (float("nan"),) * 2)
+    if faults:
+        return Control("oracle", VOID, f"{'; '.join(faults)}; mend the method, then {rerun(cell)}", ratio, low, high)
+    sentence = f"{accepted} of {verified} right guesses accepted; the method's ceiling is {ratio:.3f}"
+    if accepted < verified:
+        return Control("oracle", WARNING, f"{sentence}; {tied}", ratio, low, high)
+    return Control("oracle", OK, sentence, ratio, low, high)
+
+
+def noise(cell: StoredCell) -> Control:
+    """The noise that makes a near tie was measured."""
+    measured = cell.facts.get("noise") or {}
+    if not measured.get("positions"):
+        return Control("noise", WARNING, "batch-shape noise was not measured, so no difference is a near tie")
+    return Control(
+        "noise", OK,
+        f"logit gap {measured.get('logit_gap')}, cumulative distribution {measured.get('cdf')}, over "
+        f"{measured['positions']} positions",
+        float(measured.get("logit_gap") or 0.0),
+    )  # fmt: skip
+
+
+def grades(cell: StoredCell, hidden: str | None = None) -> Control:
+    """The treatment's answers were graded, and the ledgers show no difference that the grades leave out.
+
+    `hidden` is such a difference, as a sentence.
+    """
+    grade = grade_arm(cell.facts, "treatment")
+    if grade is None:
+        return Control("lossless", VOID, f"the treatment has no graded answer, so it has no speed; run {rerun(cell)}")
+    if hidden:
+        return Control("lossless", VOID, f"{hidden}; run {rerun(cell)}")
+    numbers = f"{grade.identical} identical, {grade.near_tie} near ties, {grade.divergent} divergent"
+    share = grade.identical / grade.n
+    if grade.divergent:
+        names = ", ".join(grade.divergent_names[:5])
+        return Control("lossless", WARNING, f"{numbers} of {grade.n} answers ({names})", share)
+    return Control("lossless", OK, f"{numbers} of {grade.n} answers", share)
+
+
+def denominator(table: RunTable) -> Control:
+    """What one stream gets in the treatment's own context, against the fair baseline."""
+    estimate = ratio_of(table, "solo")
+    if estimate is None:
+        return Control("solo", OK, "no solo arm: the only denominator is plain decoding in its own context")
+    low, high = estimate.interval()
+    sentence = f"one stream in the treatment's own context runs at {estimate.ratio:.3f} of the baseline"
+    if estimate.ratio >= DEGRADED:
+        return Control("solo", OK, sentence, estimate.ratio, low, high)
+    return Control("solo", WARNING, f"{sentence}: a speed-up over it is flattered by {1 / estimate.ratio:.2f}",
+                   estimate.ratio, low, high)  # fmt: skip
+
+
+def _tested(cell: StoredCell, table: RunTable, arm: str) -> tuple[int, int]:
+    """Guesses of a control arm that were accepted and tested, as far as the control knows the answer.
+
+    The last `streams` positions are left out: guesses reach beyond the end of the answer that the control was given.
+    """
+    mine = table.of(arm)
+    draws = table.draws
+    if not len(draws["run"]):
+        accepted, verified = (int(table.counters[name][mine].sum()) for name in ("accepted", "verified"))
+        return accepted, verified
+    end = int(table.n_predict[mine].min()) - int(cell.config.get("streams") or 1)
+    known = np.isin(draws["run"], table.run[mine]) & (draws["position"] < end)
+    return int((known & (draws["guess"] == draws["drawn"])).sum()), int(known.sum())
+
+
+def _near_ties(cell: StoredCell, arm: str) -> str:
+    """Why an arm may have left the answer that its guesses were made from, as a phrase; empty when it cannot have."""
+    grades_of = [grade_arm(cell.facts, name) for name in ("treatment", arm)]
+    count = sum(grade.near_tie for grade in grades_of if grade is not None)
+    return f"{count} near ties moved answers off the known one" if count else ""
+
+
+def _changed(cell: StoredCell, arm: str, hidden: str | None) -> list[str]:
+    grade = grade_arm(cell.facts, arm)
+    if grade is not None and grade.grade == DIVERGENT:
+        return [f"the output of {grade.divergent} of {grade.n} answers changed"]
+    return [hidden] if hidden else []

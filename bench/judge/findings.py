@@ -1,0 +1,100 @@
+"""What the judge found, as plain rows: one dict a fact, ready to be printed.
+
+It does not know how a row was computed, and it computes no statistic. Every row names its machine, the engine build and
+the cells that it rests on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bench.store import StoredCell
+
+Row = dict[str, Any]
+
+OK, WARNING, VOID = "ok", "warning", "void"
+"""How bad a control is: passed, worth reading, or the cell says nothing."""
+
+ENGINE_SETTINGS = (
+    "n_ctx", "n_batch", "n_ubatch", "threads", "kv_unified", "type_k", "type_v", "flash_attn", "n_gpu_layers",
+    "sampler",
+)  # fmt: skip
+
+
+@dataclass
+class Findings:
+    """Tables of the judge. The keys of a row are the columns of the report file of the same name, and extras."""
+
+    speedup: list[Row] = field(default_factory=list)
+    step_cost: list[Row] = field(default_factory=list)
+    acceptance: list[Row] = field(default_factory=list)
+    memory: list[Row] = field(default_factory=list)
+    decomposition: list[Row] = field(default_factory=list)
+    controls: list[Row] = field(default_factory=list)
+    timeline: list[Row] = field(default_factory=list)
+    bandwidth: list[Row] = field(default_factory=list)
+    peers: list[Row] = field(default_factory=list)
+    cells: list[Row] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """One check of one cell. `void` makes every number of the cell worthless; `warning` asks the reader to look."""
+
+    control: str
+    severity: str
+    sentence: str
+    value: float = float("nan")
+    ci_low: float = float("nan")
+    ci_high: float = float("nan")
+
+    def row(self, cell: StoredCell) -> Row:
+        return {
+            **origin(cell),
+            "cell": cell.cell,
+            "control": self.control,
+            "ok": self.severity != VOID,
+            "severity": self.severity,
+            "value": self.value,
+            "ci_low": self.ci_low,
+            "ci_high": self.ci_high,
+            "sentence": self.sentence,
+        }
+
+
+def origin(cell: StoredCell) -> Row:
+    """Machine, engine build and cell id: where a fact comes from."""
+    return {"machine": cell.machine, "build": (cell.env.get("engine") or {}).get("build", ""), "cells": [cell.cell]}
+
+
+def subject(cell: StoredCell) -> Row:
+    """What a contrast cell is about: model, method and its parameters."""
+    config, method = cell.config, cell.config.get("method") or {}
+    return {
+        "model": (config.get("model") or {}).get("name", ""),
+        "quantization": (cell.facts.get("model") or {}).get("quantization", ""),
+        "method": method.get("name", ""),
+        "emission": method.get("emission", ""),
+        "rebuild": method.get("rebuild", ""),
+        "draws": method.get("draws", ""),
+        "stop": method.get("stop", "tokens"),
+        "streams": config.get("streams", 1),
+        "temperature": float(config.get("temperature", 0.0)),
+        "n_predict": config.get("n_predict"),
+    }
+
+
+def settings(cell: StoredCell) -> Row:
+    """Engine settings of a cell, for the condition line above a table."""
+    engine = cell.config.get("engine") or {}
+    return {key: engine.get(key) for key in ENGINE_SETTINGS}
+
+
+def rerun(cell: StoredCell) -> str:
+    """The command that measures a cell again."""
+    about = subject(cell)
+    words = [f"{key}={about[key]:g}" if key == "temperature" else f"{key}={about[key]}"
+             for key in ("model", "method", "streams", "temperature") if about[key] not in ("", None)]  # fmt: skip
+    return "python -m bench sweep " + " ".join(words)

@@ -1,0 +1,80 @@
+"""Reads a YAML file that a person wrote. Knows nothing about what the file is for.
+
+Stricter than YAML in one point (a key that stands twice is an error), and on demand it keeps numbers as they are
+printed, because the last printed digit of a published figure says how exact it claims to be.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError
+
+from bench.errors import UserError
+
+
+class PrintedNumber(str):
+    """A number as the file prints it: '1.50' stays '1.50'."""
+
+    __slots__ = ()
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Dates come as text, and no key may stand twice in one mapping."""
+
+
+class _PrintedLoader(_Loader):
+    """`_Loader` that also keeps numbers as text."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str):
+            raise ConstructorError(None, None, f"the key '{key}' is not a word", key_node.start_mark)
+        if key in found:
+            raise ConstructorError(None, None, f"the key '{key}' stands twice", key_node.start_mark)
+        found[key] = loader.construct_object(value_node, deep=True)
+    return found
+
+
+def _date(loader: _Loader, node: yaml.ScalarNode) -> str:
+    return str(loader.construct_scalar(node))
+
+
+def _number(loader: _Loader, node: yaml.ScalarNode) -> PrintedNumber:
+    text = str(loader.construct_scalar(node))
+    try:
+        plain = math.isfinite(float(text))
+    except ValueError:
+        plain = False
+    if not plain:
+        raise ConstructorError(None, None, f"'{text}' is not a plain decimal number", node.start_mark)
+    return PrintedNumber(text)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _date)
+_PrintedLoader.add_constructor("tag:yaml.org,2002:int", _number)
+_PrintedLoader.add_constructor("tag:yaml.org,2002:float", _number)
+
+
+def read_yaml(path: Path, printed: bool = False) -> Any:
+    """The content of a YAML file; with `printed`, numbers are `PrintedNumber`. Raises UserError when unreadable."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; give the path of an existing YAML file") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"cannot read {path}: it is not UTF-8 text; give the path of a YAML file") from error
+    try:
+        return yaml.load(text, Loader=_PrintedLoader if printed else _Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or error
+        raise UserError(f"{path}{line} is not valid YAML: {problem}; mend that line") from error

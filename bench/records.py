@@ -1,0 +1,79 @@
+"""What a cell leaves on disk, as immutable typed rows. Knows nothing about models, files or statistics.
+
+The rows that a decode loop itself writes are in `pti_loop.ledger`. A combination that makes no sense cannot be built: the constructors raise `RecordError`.
+All times are nanoseconds of one monotonic clock; every row of a cell uses the same clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from pti_loop.ledger import Draw, Emit, RecordError, Round
+from pti_loop.ledger import require as _require
+
+__all__ = ["ARMS", "SCHEMA", "STATUSES", "TABLES", "Draw", "Emit", "RecordError", "Round", "Run", "Step", "columns"]
+
+SCHEMA = 1
+"""Version of the record files. 1: runs, rounds, ledger, draws, steps, reads, facts."""
+
+STATUSES = ("done", "failed", "unsupported")
+ARMS = ("baseline", "again", "treatment", "sabotage", "oracle", "solo")
+"""`again` is the second, identical baseline of the A/A control; `solo` is one stream in the treatment's own context."""
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One arm decoding one prompt (or `streams` prompts, for independent streams) once."""
+
+    run: int
+    block: int
+    """Balanced group of runs that are compared with each other; one prompt a block."""
+    order: int
+    """Place of the run inside its block, from 0. A block is a palindrome of arms: A B B A."""
+    arm: str
+    prompt: str
+    """Prompt id, or the ids joined by '+' when the streams have different prompts."""
+    prompt_class: str
+    seed: int
+    n_prompt: int
+    """Prompt tokens of all streams together."""
+    n_prompt_evaluated: int
+    """Prompt tokens that really went through the model; differs from n_prompt only when something was cached."""
+    n_predict: int
+    """Tokens asked for, a stream. The first comes from the prefill's logits."""
+    prefill_ns: int
+    start_ns: int
+    """When the first token had been emitted and the timed window begins (first segment for several prompts)."""
+    end_ns: int
+    decode_window_ns: int
+    """Length of the timed window, summed over segments: a baseline of N prompts runs them one after the other."""
+    clock_mhz: float
+    temp_c: float
+
+    def __post_init__(self) -> None:
+        _require(self.arm in ARMS, f"run {self.run}: unknown arm '{self.arm}'")
+        _require(self.end_ns >= self.start_ns, f"run {self.run}: ends before it starts")
+        _require(self.n_predict >= 1, f"run {self.run}: n_predict {self.n_predict} is below 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One timed `llama_decode` of the step-cost curve. Widths are interleaved inside a pass."""
+
+    width: int
+    repeat: int
+    order: int
+    layout: str
+    """`sequences`: one token in each of `width` sequences; `tokens`: `width` tokens of one sequence."""
+    decode_ns: int
+    n_past: int
+
+    def __post_init__(self) -> None:
+        _require(self.layout in ("sequences", "tokens"), f"step of width {self.width}: unknown layout '{self.layout}'")
+
+
+def columns(record: type) -> list[str]:
+    """Column names of a record class, in file order."""
+    return [field.name for field in fields(record)]
+
+
+TABLES = {"runs": Run, "rounds": Round, "ledger": Emit, "draws": Draw, "steps": Step}

@@ -1,0 +1,21 @@
+"""What the judge said, as tables, figures, a page and a terminal table. Computes no statistic of its own.
+
+It reads no records: everything comes from the `Findings` and the claim rows that it is handed. The same input gives
+the same bytes, so that a committed report only changes when the records behind it change.
+"""
+
+from __future__ import annotations
+
+from bench.report.page import write_report
+from bench.report.terminal import print_verdicts
+
+__all__ = ["print_verdicts", "write_figures", "write_report"]
+
+
+def __getattr__(name: str) -> object:
+    """`write_figures` is looked up late: nothing else here needs the figure modules."""
+    if name == "write_figures":
+        from bench.report.figures import write_figures
+
+        return write_figures
+    raise AttributeError(f"module 'bench.report' has no attribute '{name}'")

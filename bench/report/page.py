@@ -1,0 +1,87 @@
+"""The whole report: CSV files, figures and the Markdown page, from the judge's findings and claim rows.
+
+Knows nothing about records: where a cell's files lie, or how a number was obtained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.report import verdicts
+from bench.report.conditions import CellIndex, condition
+from bench.report.files import open_folder, write_file
+from bench.report.sections import Column, Table, all_sections, tabulate
+from bench.report.tables import Ordered, write_tables
+from bench.report.values import Row, cells_of, line, number, plain, scope_of
+
+TEMPLATES = Path(__file__).parent / "templates"
+PAGE = "report.md"
+
+
+def write_report(findings: Any, claims: Sequence[Row], out: Path, figures: bool = True) -> list[Path]:
+    """Writes the report into the folder `out`, making it, and returns the paths of all files written.
+
+    `findings` has one list of row dicts in each of speedup, step_cost, acceptance, memory, decomposition, controls,
+    timeline, bandwidth, peers and cells; a field that is absent counts as empty. `claims` are the judged claims.
+    Without figures, those of an earlier report stay as they are and the page does not show them.
+    Raises UserError when `out` cannot be written.
+    """
+    out = Path(out)
+    open_folder(out)
+    tables = Ordered(findings)
+    written = write_tables(tables, claims, out)
+    drawn: list[Path] = []
+    if figures:
+        # Imported here: matplotlib takes longer to load than everything else takes to run.
+        from bench.report.figures import draw_into
+
+        drawn = draw_into(tables, claims, out / "figures")
+    shown = {path.stem for path in drawn if path.suffix == ".svg"}
+    page = write_file(out / PAGE, page_text(tables, claims, shown))
+    return [page, *written, *drawn]
+
+
+def page_text(tables: Ordered, claims: Sequence[Row], shown: set[str]) -> str:
+    """The Markdown page; `shown` names the figures that exist."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, autoescape=False,
+    )  # fmt: skip
+    index = CellIndex.of(tables)
+    text = environment.get_template(f"{PAGE}.j2").render(
+        totals=verdicts.totals(claims),
+        claims=_verdict_table(claims, index) if claims else None,
+        meaning=verdicts.MEANING,
+        sections=all_sections(tables, claims, index),
+        shown=shown,
+    )
+    return text.rstrip() + "\n"
+
+
+def _verdict_table(claims: Sequence[Row], index: CellIndex) -> Table:
+    columns: list[Column] = [
+        ("verdict", lambda claim: f"**{verdicts.verdict_of(claim)}**"),
+        ("claim", lambda claim: f"`{line(claim.get('claim_id'))}`"),
+        ("scope", _scope_text),
+        ("published", verdicts.published),
+        ("measured [95 % interval]", verdicts.measured),
+        ("evidence", lambda claim: line(claim.get("evidence"))),
+        ("reason", lambda claim: line(claim.get("reason"))),
+    ]
+    if verdicts.on_several(claims):
+        columns.insert(2, ("machine", lambda claim: f"{line(claim.get('machine'))} ({line(claim.get('build'))})"))
+    if any(plain(claim.get("author_status")) is not None for claim in claims):
+        columns.insert(-1, ("its author since", verdicts.author_status))
+    measured = [claim for claim in claims if cells_of(claim)]
+    ordered = verdicts.ordered(claims)
+    return tabulate(ordered, columns, condition(measured, index), "claims.csv", limit=len(ordered))
+
+
+def _scope_text(claim: Row) -> str:
+    if isinstance(plain(claim.get("scope")), Mapping):
+        return ", ".join(f"{key} {number(value)}" for key, value in scope_of(claim).items()) or "any"
+    return line(claim.get("scope"))

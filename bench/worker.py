@@ -1,0 +1,165 @@
+"""One cell in a process of its own: loads the model, measures, writes the cell. Started by `bench.sweep`.
+
+It reads one JSON job from standard input and prints a line `{"share": .., "label": ..}` as it goes on. A `GGML_ASSERT`,
+a kill or an exception here costs one cell, not the sweep. It imports neither pandas nor Hydra.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from bench.arms import Prompt
+from bench.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
+from bench.errors import UserError
+from bench.store import write_cell
+
+_GROUPS = {"model": ModelConfig, "method": MethodConfig, "engine": EngineConfig, "prompts": PromptsConfig,
+           "measure": MeasureConfig, "peers": PeersConfig}  # fmt: skip
+
+
+def config_of(values: dict) -> Config:
+    """Config from the plain values of a job."""
+    known = {key: value for key, value in values.items() if key in Config.__dataclass_fields__}
+    return Config(**{key: _GROUPS[key](**value) if key in _GROUPS else value for key, value in known.items()})
+
+
+def progress(share: float, label: str) -> None:
+    """Tell the parent how far this cell is."""
+    print(json.dumps({"share": round(share, 3), "label": label}), flush=True)
+
+
+def measure_cell(job: dict) -> tuple[dict, dict[str, list], dict]:
+    """Measure one cell. Returns (facts, tables, environment)."""
+    from bench.host import bandwidth, provenance
+    from bench.host.clocks import Clocks
+    from pti_loop import gguf_file
+    from pti_loop.llama import LlamaModel
+
+    config = config_of(job["config"])
+    file = gguf_file.read(job["model_path"])
+    environment = provenance.environment(job["machine"], config.engine.threads)
+    speed = bandwidth.measure(config.engine.threads, file.step_bytes).as_dict()
+    progress(0.02, "loading the model")
+    model = LlamaModel(job["model_path"], config.engine.n_gpu_layers)
+    prompts = tokenized(model, config)
+    clocks = Clocks("gpu" if model.facts()["layers_offloaded"] else "cpu")
+
+    def sample() -> tuple[float, float]:
+        now = clocks.sample()
+        return now.clock_mhz, now.temp_c
+
+    body = _profile if job["kind"] == "profile" else _contrast
+    facts, tables = body(model, config, prompts, job, file, sample)
+    again = bandwidth.measure(config.engine.threads, file.step_bytes).as_dict()
+    speed["repeats"] += again["repeats"]
+    speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
+    facts |= {"model": _model_facts(model, file, config), "bandwidth": speed, "clocks": clocks.note,
+              "process": _process(facts, model)}  # fmt: skip
+    model.close()
+    return facts, tables, environment
+
+
+def tokenized(model, config: Config) -> list[Prompt]:
+    """The prompts with their ids. Raises `UserError` when one does not fit a stream's context."""
+    room = config.engine.n_ctx - config.n_predict - config.streams
+    prompts = [Prompt(item["id"], item["class"], tuple(model.tokenize(item["text"]))) for item in config.prompts.items]
+    for prompt in prompts:
+        if len(prompt.tokens) > room:
+            need = len(prompt.tokens) + config.n_predict + config.streams
+            raise UserError(
+                f"prompt '{prompt.id}' has {len(prompt.tokens)} tokens; with n_predict={config.n_predict} a stream "
+                f"needs {need} and engine.n_ctx={config.engine.n_ctx}; set engine.n_ctx={need}"
+            )
+    return prompts
+
+
+def _contrast(model, config: Config, prompts: list[Prompt], job: dict, file, sample) -> tuple[dict, dict]:
+    from bench.contrast import Contrast
+
+    result = Contrast(model, config, prompts, job["cell"], sample, progress).run()
+    names = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
+    result.facts["memory"] = {
+        arm: {name: facts[name] for name in names} for arm, facts in result.facts["engine"].items()
+    }
+    return result.facts, result.tables
+
+
+def _profile(model, config: Config, prompts: list[Prompt], job: dict, file, sample) -> tuple[dict, dict]:
+    from bench import profile
+    from bench.peers import compare_with_peers
+
+    engine = config.engine
+    kv = file.kv_bytes_per_token(engine.type_k, engine.type_v)
+    facts = {"memory_by_streams": profile.memory_by_streams(model, config, kv, file.state_bytes_per_sequence())}
+    steps = profile.step_costs(model, config, prompts[0].tokens, job["cell"], progress)
+    facts["peers"] = compare_with_peers(model, Path(job["model_path"]), config, prompts[0].tokens, progress)
+    return facts, {"steps": steps}
+
+
+def _model_facts(model, file, config: Config) -> dict:
+    engine = config.engine
+    return {
+        "name": config.model.name, "sha256": file.sha256(), "architecture": file.architecture,
+        "quantization": file.quantization, "file_bytes": file.file_bytes, "tensor_bytes": file.tensor_bytes,
+        "step_bytes": file.step_bytes, "kv_bytes_per_token": file.kv_bytes_per_token(engine.type_k, engine.type_v),
+        "state_bytes_per_sequence": file.state_bytes_per_sequence(), "memory_note": file.memory_note,
+        "synthetic": bool(file.metadata.get("general.synthetic", False)), **model.facts(),
+    }  # fmt: skip
+
+
+def _process(facts: dict, model) -> dict:
+    """Peak resident bytes of this process, and what of it llama.cpp's own buffers and mapped weights are."""
+    from bench.host.memory import process_memory
+
+    used = process_memory()
+    buffers = sum(
+        engine[name] for engine in facts.get("engine", {}).values()
+        for name in ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
+    )  # fmt: skip
+    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers}
+
+
+def main() -> int:
+    """Entry of the child process. Exit code 0: the cell is written, whatever its state."""
+    job = json.loads(sys.stdin.read())
+    began = time.monotonic()
+    facts, tables, environment = {}, {}, {}
+    try:
+        facts, tables, environment = measure_cell(job)
+        status = {"state": "done", "reason": ""}
+    except Exception as error:
+        status = _status_of(error)
+    status["seconds"] = round(time.monotonic() - began, 3)
+    write_cell(
+        Path(job["folder"]), config=job["config"] | {"kind": job["kind"]}, env=environment or job["environment"],
+        status=status, facts=facts, tables=tables, log=_engine_log(),
+    )  # fmt: skip
+    return 0
+
+
+def _status_of(error: Exception) -> dict:
+    import traceback
+
+    from pti_loop.engine import EngineError, Unsupported
+
+    if isinstance(error, Unsupported):
+        return {"state": "unsupported", "reason": str(error)}
+    if isinstance(error, (UserError, EngineError)):
+        return {"state": "failed", "reason": str(error)}
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return {"state": "failed", "reason": f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"}
+
+
+def _engine_log() -> str:
+    from pti_loop import llama
+
+    return llama.log().since()
+
+
+
+
+if __name__ == "__main__":
+    sys.exit(main())

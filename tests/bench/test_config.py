@@ -1,0 +1,83 @@
+"""Overrides to configurations: the grammar, the nearest name for what is unknown, and every shipped YAML."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import config as config_module
+from bench.config import CONFIGS, compose_points
+from bench.errors import UserError
+
+
+def test_commas_sweep_without_a_flag():
+    assert [point.streams for point in compose_points(["streams=1,2,3,4"])] == [1, 2, 3, 4]
+
+
+def test_groups_sweep_too_and_combine():
+    points = compose_points(["method=stagger,packed", "temperature=0,0.3,0.7"])
+    assert [(p.method.name, p.temperature) for p in points] == [
+        (name, t) for name in ("stagger", "packed") for t in (0.0, 0.3, 0.7)
+    ]
+
+
+def test_a_quoted_comma_is_one_value():
+    points = compose_points(["model=gguf", "model.path='a, b'"])
+    assert [p.model.path for p in points] == ["a, b"]
+
+
+@pytest.mark.parametrize("plus", ["", "+"])
+def test_an_experiment_is_a_union_of_sweeps_and_what_is_typed_wins(plus):
+    points = compose_points([f"{plus}experiment=pti"])
+    assert {p.method.name for p in points} == {"stagger", "packed", "jacobi"}
+    assert len({str(p) for p in points}) == len(points)
+    narrowed = compose_points([f"{plus}experiment=pti", "streams=2", "n_predict=9"])
+    assert {p.streams for p in narrowed} == {2}
+    assert {p.n_predict for p in narrowed} == {9}
+    assert len(narrowed) < len(points), "points that became equal are one"
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("temprature=0", "unknown key 'temprature'; did you mean 'temperature'"),
+        ("method.emision=published", "unknown key 'method.emision'; did you mean 'method.emission'"),
+        ("measure.stepwidths=3", "did you mean 'measure.step_widths'"),
+        ("method=stager", "did you mean 'stagger'"),
+        ("model=smollm2", "did you mean 'smollm2-135m'"),
+        ("experiment=ptx", "did you mean 'pti'"),
+        ("method.emission=publshed", "did you mean 'published'"),
+        ("engine.type_k=q8", "did you mean 'q8_0'"),
+        ("+streams=4", "the key exists"),
+        ("streams=abc", "streams=abc: Value 'abc'"),
+        ("streams", "cannot be read"),
+        ("streams=0", "streams=0 is below 1"),
+        ("streams=9", "stagger takes 1 to 8"),
+        ("temperature=-0.1", "temperature=-0.1 is below 0"),
+        ("temperature=inf", "temperature=inf"),
+        ("n_predict=1", "n_predict=1 is below 2"),
+        ("n_predict=600", "set engine.n_ctx="),
+        ("engine.threads=-1", "engine.threads=-1 is below 0"),
+    ],
+)
+def test_a_bad_override_is_one_sentence_with_the_way_out(override, sentence):
+    with pytest.raises(UserError) as caught:
+        compose_points([override])
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_backend_sampling_is_greedy_only():
+    with pytest.raises(UserError, match="greedy only"):
+        compose_points(["engine.sampler=backend", "temperature=0.5"])
+
+
+@pytest.mark.parametrize("group", ["model", "method", "prompts", "measure", "experiment"])
+def test_every_shipped_yaml_composes(group):
+    files = sorted((CONFIGS / group).glob("*.yaml"))
+    assert files
+    for file in files:
+        assert compose_points([f"{group}={file.stem}"])
+
+
+def test_every_choice_is_a_key():
+    assert set(config_module.CHOICES) <= set(config_module.KEYS)

@@ -1,0 +1,159 @@
+"""The contrast on the toy engine, through the judge: the truth comes back, and each fault is caught."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bench.arms import Prompt
+from bench.config import Config, EngineConfig, MethodConfig
+from bench.contrast import Contrast, tasks
+from bench.judge import judge
+from bench.plan import cells
+from bench.store import load_cell, write_cell
+from pti_loop.engine import EngineError
+from pti_loop.fake import FakeModel, Faults
+
+MS = 1_000_000
+PROMPTS = [Prompt(f"{kind}{i}", kind, tuple(range(3 + i, 9 + i))) for kind in ("code", "prose") for i in range(4)]
+ENGINE = {"machine": {"name": "toy", "cpu": "toy", "gpus": []}, "engine": {"build": "toy"}, "time_utc": "2026-01-01T00:00:00Z"}
+
+
+def toy(cost=0.3, **faults) -> FakeModel:
+    return FakeModel(step_ns=lambda w: int(10 * MS * (1 + cost * (w - 1))), faults=Faults(**faults))
+
+
+def config(method="stagger", streams=4, temperature=0.0, n_predict=24, **parameters) -> Config:
+    made = Config(method=MethodConfig(name=method, **parameters), streams=streams, temperature=temperature,
+                  n_predict=n_predict, engine=EngineConfig(threads=1))  # fmt: skip
+    made.measure.per_class = 3
+    return made
+
+
+def judged(tmp_path, model, settings: Config):
+    """Measure on the toy, store, read back and judge: the whole way but the model."""
+    result = Contrast(model, settings, PROMPTS, "order", lambda: (0.0, 0.0), lambda share, label: None).run()
+    result.facts |= {
+        "model": {"name": "toy", "step_bytes": 1_000_000, "kv_bytes_per_token": 8, "state_bytes_per_sequence": 0,
+                  "quantization": "F32", "synthetic": False},
+        "bandwidth": {"read_gb_s": 20.0, "repeats": [19.0, 20.0], "threads": 1, "bytes": 1_000_000},
+        "memory": {},
+    }  # fmt: skip
+    settings.model.path = "/toy.gguf"
+    settings.prompts.items = [{"id": p.id, "class": p.kind, "text": p.id} for p in PROMPTS]
+    (cell,) = [c for c in cells([settings], tmp_path, "toy", "toy", {__import__("pathlib").Path("/toy.gguf"): "w"})
+               if c.kind == "contrast"]  # fmt: skip
+    write_cell(cell.folder, config=cell.config | {"kind": "contrast"}, env=ENGINE,
+               status={"state": "done", "reason": "", "seconds": 1.0}, facts=result.facts, tables=result.tables)  # fmt: skip
+    return judge([load_cell(cell.folder)])
+
+
+def everything(findings):
+    return next(row for row in findings.speedup if row["prompt_class"] == "all" and row["scope"] == "answer")
+
+
+def voids(findings):
+    return {row["control"] for row in findings.controls if row["severity"] == "void"}
+
+
+def test_published_loop_is_slower_as_one_answer_and_its_count_flatters(tmp_path):
+    row = everything(judged(tmp_path, toy(), config(n_predict=81)))
+    # Start-up: 3 steps of 1; then 77 rounds of width 4, each 1.9 steps, give the 80 distinct tokens after the first.
+    truth = 80 / (3 + 77 * 1.9)
+    assert row["speedup"] == pytest.approx(truth, rel=1e-6)
+    assert row["ci_low"] == pytest.approx(truth, rel=1e-4)
+    assert row["counted_speedup"] == pytest.approx((77 * 4 - 6 + 6) / (3 + 77 * 1.9), rel=0.03)
+    assert row["lossless"] == "identical"
+    assert not row["void"], row["void_reason"]
+
+
+def test_steady_window_leaves_the_startup_out(tmp_path):
+    row = everything(judged(tmp_path, toy(), config(n_predict=81)))
+    assert row["steady_speedup"] == pytest.approx(80 / (77 * 1.9), rel=1e-6)
+
+
+@pytest.mark.parametrize("streams", [2, 3, 4])
+def test_packed_gives_the_aggregate_and_each_answer_its_share(tmp_path, streams):
+    findings = judged(tmp_path, toy(), config("packed", streams))
+    row = everything(findings)
+    cost = 1 + 0.3 * (streams - 1)
+    assert row["speedup"] == pytest.approx(1 / cost, rel=1e-6)
+    assert row["aggregate_tok_s"] == pytest.approx(100 * streams / cost, rel=1e-6)
+    assert not row["void"], row["void_reason"]
+    aggregate = next(r for r in findings.speedup if r["prompt_class"] == "all" and r["scope"] == "aggregate")
+    assert aggregate["speedup"] == pytest.approx(streams / cost, rel=1e-6)
+
+
+def test_speed_up_is_tokens_a_round_over_round_cost(tmp_path):
+    row = everything(judged(tmp_path, toy(), config("jacobi")))
+    assert row["tokens_per_round"] / row["relative_round_cost"] == pytest.approx(row["speedup"], rel=0.02)
+
+
+@pytest.mark.parametrize(("method", "temperature"), [("stagger", 0.0), ("stagger", 0.7), ("jacobi", 0.0), ("jacobi", 0.7),
+                                                     ("packed", 0.7)])  # fmt: skip
+def test_a_sound_cell_is_not_void(tmp_path, method, temperature):
+    findings = judged(tmp_path, toy(), config(method, temperature=temperature))
+    assert voids(findings) == set(), [row["sentence"] for row in findings.controls]
+
+
+def test_controls_run_in_their_blocks_only(tmp_path):
+    settings = config()
+    result = Contrast(toy(), settings, PROMPTS, "order", lambda: (0.0, 0.0), lambda *_: None).run()
+    by_block: dict[int, list[str]] = {}
+    for run in result.tables["runs"]:
+        by_block.setdefault(run.block, []).append(run.arm)
+    controlled = [arms for arms in by_block.values() if "sabotage" in arms]
+    assert len(controlled) == settings.measure.control_blocks
+    for arms in by_block.values():
+        assert arms == arms[::-1], "a block is a palindrome"
+        assert {"baseline", "again", "treatment"} <= set(arms)
+    assert {"sabotage", "oracle", "solo"} <= set(controlled[0])
+
+
+def test_the_first_arm_of_a_block_is_drawn(tmp_path):
+    result = Contrast(toy(), config(), PROMPTS, "order", lambda: (0.0, 0.0), lambda *_: None).run()
+    assert len({run.arm for run in result.tables["runs"] if run.order == 0}) > 1
+
+
+def test_collision_is_judged_from_independent_draws(tmp_path):
+    settings = config(streams=2, temperature=0.7, n_predict=60)
+    findings = judged(tmp_path, toy(), settings)
+    pooled = next(row for row in findings.acceptance if row["position"] == 0)
+    assert pooled["difference_low"] <= 0 <= pooled["difference_high"]
+    assert abs(pooled["rate"] - pooled["collision_mean"]) < 0.1
+
+
+def test_idle_sequences_degrade_the_same_context_baseline_only(tmp_path):
+    row = everything(judged(tmp_path, toy(idle_ns=5 * MS), config("packed")))
+    assert row["solo_speedup"] > 1.5 * row["speedup"], "the flattering denominator is shown, apart"
+
+
+def test_wrong_logits_at_a_width_are_never_a_near_tie(tmp_path):
+    findings = judged(tmp_path, toy(wrong_from_width=4), config("packed"))
+    assert everything(findings)["lossless"] == "divergent"
+
+
+def test_rounding_noise_is_a_near_tie(tmp_path):
+    model = replace(toy(noise=0.02), spread=0.05)
+    row = everything(judged(tmp_path, model, config("packed")))
+    assert row["lossless"] in ("near_tie", "identical")
+    assert row["near_tie_share"] > 0, "the toy must differ somewhere, or this tests nothing"
+
+
+def test_a_lying_rollback_voids_or_diverges(tmp_path):
+    findings = judged(tmp_path, toy(rollback_lies=True), config("jacobi"))
+    assert everything(findings)["lossless"] == "divergent" or voids(findings)
+
+
+def test_cached_prompts_stop_the_cell():
+    with pytest.raises(EngineError, match="still holds"):
+        Contrast(toy(cached_prompt=True), config(), PROMPTS, "x", lambda: (0.0, 0.0), lambda *_: None).run()
+
+
+def test_independent_answers_group_prompts_of_a_class_or_mix():
+    grouped = tasks(PROMPTS, config("packed", 4), independent=True)
+    assert {task.kind for task in grouped} == {"code", "prose"}
+    mixed = tasks(PROMPTS, config("packed", 6), independent=True)
+    assert {task.kind for task in mixed} == {"mixed"}
+    assert all(len({prompt.id for prompt in task.prompts}) == 6 for task in mixed)

@@ -1,0 +1,87 @@
+"""What makes two cells one cell, and what makes them two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.config import compose_points
+from bench.errors import UserError
+from bench.plan import cells, model_path
+from bench.store import write_cell
+
+MODEL = ["model=gguf", "model.path=/models/a.gguf", "prompts=smoke"]
+
+
+def plan(*overrides: str, weights: str = "w", build: str = "b", root: Path = Path("results"), profile: bool = False):
+    configs = compose_points([*MODEL, f"profile={str(profile).lower()}", *overrides])
+    for config in configs:
+        config.engine.threads = 2
+    return cells(configs, root, "box", build, {model_path(config): weights for config in configs})
+
+
+def test_an_id_is_a_hash_of_what_is_measured():
+    (cell,) = plan("streams=2")
+    assert len(cell.id) == 12
+    assert [c.id for c in plan("streams=2")] == [cell.id]
+    for other in (plan("streams=3"), plan("streams=2", weights="v"), plan("streams=2", build="c"),
+                  plan("streams=2", "temperature=0.5"), plan("streams=2", "engine.kv_unified=true"),
+                  plan("streams=2", "n_predict=8"), plan("streams=2", "measure.control_blocks=0")):  # fmt: skip
+        assert other[0].id != cell.id
+
+
+@pytest.mark.parametrize("extra", ["results=/elsewhere", "reports=x", "claims=y", "machine=z", "peers.pairs=9",
+                                   "measure.step_widths=3", "profile=true"])  # fmt: skip
+def test_what_is_not_measured_does_not_change_a_contrast(extra):
+    ids = [cell.id for cell in plan("streams=2", extra) if cell.kind == "contrast"]
+    assert ids == [plan("streams=2")[0].id]
+
+
+def test_one_stream_is_plain_decoding_whatever_the_method():
+    assert len({cell.id for cell in plan("streams=1", "method=stagger,packed,jacobi,autoregressive")}) == 1
+
+
+def test_parameters_that_a_method_lacks_make_no_new_cell():
+    assert len(plan("method=packed", "streams=2", "method.draws=independent,coupled")) == 1
+    assert len(plan("streams=2", "method.draws=independent,coupled")) == 1, "greedy draws nothing"
+    assert len(plan("streams=2", "temperature=0.7", "method.draws=independent,coupled")) == 2
+
+
+def test_one_profile_for_all_contrasts_of_a_model():
+    planned = plan("streams=1,2,3", "temperature=0,0.5", profile=True)
+    assert [cell.kind for cell in planned] == ["profile"] + ["contrast"] * 6
+
+
+def test_records_do_not_tell_where_the_model_lay():
+    (cell,) = plan("streams=2")
+    assert cell.config["model"]["path"] == "a.gguf"
+
+
+def test_a_group_of_independent_prompts_keeps_the_prompts_it_needs():
+    (cell,) = plan("method=packed", "streams=3")
+    assert len(cell.config["prompts"]["items"]) == 6, "smoke has one a class, so groups mix classes"
+
+
+def test_an_unknown_class_names_the_nearest():
+    with pytest.raises(UserError, match="did you mean 'prose'"):
+        plan("streams=2", "measure.classes=[pros]")
+
+
+def test_state_is_read_from_the_folder(tmp_path):
+    (cell,) = plan("streams=2", root=tmp_path)
+    assert cell.state == "missing"
+    write_cell(cell.folder, config=cell.config, env={}, status={"state": "failed", "reason": "x"})
+    assert cell.state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [(["model=gguf"], "give it with model.path=FILE"),
+     (["model=gguf", "model.package=no-such-package", "model.file=x"], "is not installed; run `make setup`"),
+     (["model.file=other.gguf"], "has no file other.gguf")],
+)  # fmt: skip
+def test_a_model_that_cannot_be_found(overrides, sentence):
+    (config,) = compose_points(overrides)
+    with pytest.raises(UserError, match=sentence):
+        model_path(config)

@@ -1,0 +1,109 @@
+"""A cell on disk is whole or absent, and reads back as what was written."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import store
+from bench.errors import UserError
+from bench.records import Draw, Emit, Round, Step
+from bench.store import check_writable, load_cell, load_cells, read_status, write_cell
+
+DONE = {"state": "done", "reason": "", "seconds": 1.0}
+
+
+def write(folder, state="done", **tables):
+    write_cell(folder, config={"streams": 2}, env={"machine": {"name": "box"}}, status=DONE | {"state": state},
+               facts={"noise": {"logit_gap": 0.5}}, tables=tables, log="words")  # fmt: skip
+
+
+def test_what_was_written_is_read_back(tmp_path):
+    folder = tmp_path / "box" / "0123456789ab"
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)], rounds=[Round(0, 0, "steady", 1, 0, 9, 1, 0, 10, 0, 0, 0)],
+          draws=[Draw(0, 0, 1, 3, 7, 7, float("nan"))], steps=[Step(1, 0, 0, "sequences", 5, 3)])  # fmt: skip
+    cell = load_cell(folder)
+    assert (cell.machine, cell.cell) == ("box", "0123456789ab")
+    assert cell.config["streams"] == 2
+    assert cell.facts["noise"]["logit_gap"] == 0.5
+    assert cell.ledger.to_dict("records") == [
+        {"run": 0, "stream": 0, "position": 0, "token": 5, "round": -1, "source": "prefill", "t_ns": 10}
+    ]
+    assert len(cell.rounds) == len(cell.steps) == 1
+    assert cell.draws["collision"].isna().all()
+    assert cell.runs.empty
+    assert "decode_window_ns" in cell.runs
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path):
+    rows = [Emit(0, 0, i, 5, -1, "prefill", 10) for i in range(50)]
+    for name in ("a", "b"):
+        write(tmp_path / "box" / name, ledger=rows)
+    assert (tmp_path / "box/a/ledger.csv.gz").read_bytes() == (tmp_path / "box/b/ledger.csv.gz").read_bytes()
+
+
+def test_a_failure_while_writing_leaves_the_old_cell(tmp_path, monkeypatch):
+    folder = tmp_path / "box" / "cell"
+    write(folder)
+
+    def full(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(store, "_csv_gz", full)
+    with pytest.raises(OSError, match="no space"):
+        write(folder, state="failed", ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)])
+    assert read_status(folder)["state"] == "done"
+    assert [path.name for path in folder.parent.iterdir()] == ["cell"]
+
+
+def test_a_second_writing_replaces_the_first_whole(tmp_path):
+    folder = tmp_path / "box" / "cell"
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)])
+    write(folder, state="failed")
+    assert read_status(folder)["state"] == "failed"
+    assert not (folder / "ledger.csv.gz").exists()
+
+
+def test_an_unknown_state_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="cannot be 'finished'"):
+        write(tmp_path / "box" / "cell", state="finished")
+
+
+def test_own_results_come_before_the_reference(tmp_path):
+    write(tmp_path / "reference" / "other" / "cell")
+    assert [cell.machine for cell in load_cells(tmp_path)] == ["other"]
+    write(tmp_path / "box" / "cell")
+    assert [cell.machine for cell in load_cells(tmp_path)] == ["box"]
+    assert [cell.machine for cell in load_cells(tmp_path / "reference")] == ["other"]
+
+
+def test_half_written_folders_are_not_cells_and_can_be_swept(tmp_path):
+    write(tmp_path / "box" / ".cell.abc")
+    (tmp_path / "box" / "halved").mkdir()
+    assert load_cells(tmp_path) == []
+    store.sweep_leftovers(tmp_path / "box")
+    assert not (tmp_path / "box" / ".cell.abc").exists()
+
+
+@pytest.mark.parametrize(("file", "text"), [("cell.yaml", "schema: 99"), ("facts.json", "{"), ("cell.yaml", "a: [")])
+def test_a_damaged_cell_names_itself(tmp_path, file, text):
+    folder = tmp_path / "box" / "cell"
+    write(folder)
+    (folder / file).write_text(text)
+    with pytest.raises(UserError, match="cell"):
+        load_cell(folder)
+
+
+def test_another_tables_columns_are_refused(tmp_path):
+    folder = tmp_path / "box" / "cell"
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)])
+    (folder / "ledger.csv.gz").rename(folder / "rounds.csv.gz")
+    with pytest.raises(UserError, match="has the columns"):
+        load_cell(folder)
+
+
+def test_no_folder_and_no_permission_are_sentences(tmp_path):
+    with pytest.raises(UserError, match="run `make bench`"):
+        load_cells(tmp_path / "absent")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be written"):
+        check_writable(tmp_path / "file" / "results")

