@@ -88,7 +88,8 @@ class Arms:
         """The context an arm runs on."""
         return self._contexts.get(arm, self._contexts["treatment"])
 
-    def run(self, arm: str, task: Task, seed: int, number: int, answer: Sequence[int] = (), n_predict: int = 0) -> Trace:
+    def run(self, arm: str, task: Task, seed: int, number: int, answer: Sequence[int] = (),
+            n_predict: int = 0) -> Trace:
         """Run one arm once. `answer` is what oracle and sabotage know; `n_predict` shortens a warm-up."""
         ctx = self.context(arm)
         plain = arm in ("baseline", "again", "solo")

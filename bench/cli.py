@@ -6,6 +6,7 @@ A `UserError` becomes one line on standard error and exit code 2. It measures, j
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +39,7 @@ def main(argv: Sequence[str]) -> int:
         print(USAGE, end="")
         return 0
     verb, rest = argv[0], list(argv[1:])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends a sweep kindly gets whole cells too
     try:
         if verb not in VERBS:
             raise UserError(f"unknown verb '{verb}'; {nearest(verb, VERBS)}")
@@ -92,7 +94,7 @@ def _all(rest: list[str]) -> int:
 
 
 def _report(rest: list[str]) -> int:
-    if _help("report", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE] [KEY=VALUE ..]\n\nFrom stored results only."):
+    if _help("report", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\nFrom stored results only."):
         return 0
     _write(_settings(rest), figures=True)
     return 0
@@ -153,9 +155,8 @@ def _write(config: Config, figures: bool) -> None:
 def _audit(rest: list[str]) -> int:
     from bench.judge.audit_options import add_arguments, options_from
 
-    parser = argparse.ArgumentParser(
-        prog="python -m bench audit", description="Recount a foreign record and flag what is wrong with it. No model needed."
-    )
+    what = "Recount a foreign record and flag what is wrong with it. No model needed."
+    parser = argparse.ArgumentParser(prog="python -m bench audit", description=what)
     add_arguments(parser)
     options = parser.parse_args(rest)
     from bench.judge.audit import audit, format_audit

@@ -82,13 +82,18 @@ class MeasureConfig:
     classes: list[str] = field(default_factory=list)
     """Classes to take; empty means all."""
     blocks_per_prompt: int = 1
-    control_blocks: int = 2
+    again_blocks: int = 3
+    """Blocks that also run the second baseline of the A/A control."""
+    control_blocks: int = 1
     """Blocks that also run sabotage, oracle and the same-context baseline."""
+    control_tokens: int = 10
+    """Tokens that sabotage, oracle and the same-context baseline decode; 0 means n_predict."""
     warmup_tokens: int = 6
-    noise_prompts: int = 2
+    noise_prompts: int = 1
+    """Prompts whose answer is replayed in both shapes to measure the noise, beside every prompt that differs."""
     step_widths: int = 16
-    step_passes: int = 4
-    step_repeats: int = 4
+    step_passes: int = 3
+    step_repeats: int = 3
     step_depth: int = 32
     """Tokens already in every sequence when a step is timed."""
 
@@ -115,7 +120,7 @@ class Config:
     peers: PeersConfig = field(default_factory=PeersConfig)
     streams: int = 4
     temperature: float = 0.0
-    n_predict: int = 32
+    n_predict: int = 24
     seed: int = 1
     profile: bool = True
     """Measure the step-cost curve, bandwidth and memory of the model once beside the contrasts."""
@@ -256,7 +261,8 @@ def check(config: Config) -> None:
             raise UserError(f"{key}={value} is not a choice; {nearest(str(value), choices)}")
     for key, low in (("streams", 1), ("n_predict", 2), ("engine.n_ctx", 8), ("engine.n_batch", 1), ("seed", 0),
                      ("measure.per_class", 1), ("measure.blocks_per_prompt", 1), ("measure.step_widths", 1),
-                     ("engine.threads", 0), ("measure.control_blocks", 0)):
+                     ("engine.threads", 0), ("measure.control_blocks", 0), ("measure.again_blocks", 0),
+                     ("measure.control_tokens", 0), ("measure.noise_prompts", 1)):
         if get(config, key) < low:
             raise UserError(f"{key}={get(config, key)} is below {low}; give a larger value")
     if not 0 <= config.temperature < float("inf"):

@@ -70,9 +70,10 @@ class Contrast:
         """Warm up, run the blocks, replay the differences. The contexts are freed in the end."""
         try:
             self._warm_up()
-            controlled = set(self.order.sample(range(len(self.tasks)), min(self._n_control(), len(self.tasks))))
+            again = self._chosen(self.config.measure.again_blocks)
+            controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
             for done, task in enumerate(self.tasks):
-                self._block(task, task.block in controlled)
+                self._block(task, task.block in again, task.block in controlled)
                 self.progress(0.05 + 0.8 * (done + 1) / len(self.tasks), f"block {done + 1} of {len(self.tasks)}")
             facts = self.result.facts
             facts["engine"] = self.arms.facts()
@@ -81,31 +82,41 @@ class Contrast:
             self.arms.close()
         return self.result
 
-    def _n_control(self) -> int:
-        return self.config.measure.control_blocks if self.arms.controls() else 0
+    def _chosen(self, count: int) -> set[int]:
+        """Blocks drawn for a control."""
+        return set(self.order.sample(range(len(self.tasks)), min(count, len(self.tasks))))
 
     def _warm_up(self) -> None:
         """Every arm once, short, so that each width that will be timed has been decoded."""
         for arm in ("baseline", "again", "treatment"):
             self.arms.run(arm, self.tasks[0], seed=0, number=-1, n_predict=self.config.measure.warmup_tokens)
 
-    def _block(self, task: Task, with_controls: bool) -> None:
-        arms = ["baseline", "again", "treatment", *(self.arms.controls() if with_controls else [])]
+    def _block(self, task: Task, again: bool, controls: bool) -> None:
+        arms = ["baseline", "treatment", *(["again"] if again else []), *(self.arms.controls() if controls else [])]
         self.order.shuffle(arms)
-        known: dict[int, list[int]] = {}
-        if with_controls and self.arms.method.GUESSES:
-            # What oracle and sabotage know, untimed: longer than needed, since the last guesses are never verified.
-            length = self.config.n_predict + self.config.streams
-            for replicate in range(2):
-                trace = self.arms.run("treatment", task, self._seed(task, replicate), -1, n_predict=length)
-                known[replicate] = trace.text(verified_only=True)
+        known = self._known(task) if controls and self.arms.method.GUESSES else {}
         for order, arm in enumerate([*arms, *reversed(arms)]):
             replicate = int(order >= len(arms))
-            seed = self._seed(task, replicate)
+            seed, length = self._seed(task, replicate), self._length(arm)
             number = len(self.result.tables["runs"])
-            trace = self.arms.run(arm, task, seed, number, known.get(replicate, ()))
-            self.result.add(run_row(trace, arm, task, order, seed, self.config.n_predict, self.sample), trace)
+            trace = self.arms.run(arm, task, seed, number, known.get(replicate, ()), length)
+            self.result.add(run_row(trace, arm, task, order, seed, length, self.sample), trace)
             self.texts[task.block, replicate, arm] = trace
+
+    def _length(self, arm: str) -> int:
+        """Tokens that an arm decodes; controls may be shorter, since they cost more and say less."""
+        full = self.config.n_predict
+        short = self.config.measure.control_tokens or full
+        return min(short, full) if arm in self.arms.controls() else full
+
+    def _known(self, task: Task) -> dict[int, list[int]]:
+        """What oracle and sabotage know: the method's own verified answer, decoded untimed.
+
+        It is longer than what they will say, since the last guesses of a run are never verified.
+        """
+        length = self._length("oracle") + self.config.streams
+        runs = {r: self.arms.run("treatment", task, self._seed(task, r), -1, n_predict=length) for r in range(2)}
+        return {replicate: trace.text(verified_only=True) for replicate, trace in runs.items()}
 
     def _seed(self, task: Task, replicate: int) -> int:
         """Both arms of a replicate share it, so that they draw from the same random numbers."""

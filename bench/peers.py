@@ -30,7 +30,7 @@ def check_peers(config: Config) -> None:
 
 def compare_with_peers(model: Model, model_path: Path, config: Config, prompt: Sequence[int],
                        progress: Callable[[float, str], None]) -> list[dict]:
-    """Interleaved pairs: one run of ours, one of theirs, the first of each pair alternating. One row a pair and width."""
+    """Interleaved pairs: one run of ours, one of theirs, the first alternating. One row for each pair and width."""
     rows: list[dict] = []
     for number in range(config.peers.pairs):
         if config.peers.llama_bench:

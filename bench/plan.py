@@ -74,7 +74,8 @@ def model_path(config: Config) -> Path:
     try:
         files = importlib.metadata.files(model.package) or []
     except importlib.metadata.PackageNotFoundError:
-        raise UserError(f"the package {model.package} of model={model.name} is not installed; run `make setup`") from None
+        sentence = f"the package {model.package} of model={model.name} is not installed; run `make setup`"
+        raise UserError(sentence) from None
     for file in files:
         if file.name == model.file:
             return Path(file.locate()).resolve()

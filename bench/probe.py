@@ -74,8 +74,9 @@ def compare(baseline: tuple[Context, Shape], arm: tuple[Context, Shape], prompt:
             *, temperature: float, seed: int, answer: int, first: tuple[int, int] | None = None) -> Comparison:
     """Replay `tokens` in both shapes. `first` is (position, token) where the arm's own text left them.
 
-    There the gaps are those to that token; elsewhere, to what the arm's replay says on the given prefix. At temperature 0 a gap is in logits; above, it is the distance of the draw's random number to the interval of the
-    cumulative distribution that would have given the other token.
+    There the gaps are those to that token; elsewhere, to what the arm's replay says on the given prefix. At temperature
+    0 a gap is in logits; above, it is the distance of the draw's random number to the interval of the cumulative
+    distribution that would have given the other token.
     """
     result = Comparison([], [], [], [], [])
     rows = zip(replay(*_args(baseline, prompt, tokens)), replay(*_args(arm, prompt, tokens)), tokens, strict=True)

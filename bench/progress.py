@@ -60,8 +60,8 @@ class Progress:
             from rich.progress import BarColumn, TextColumn
             from rich.progress import Progress as Bar
 
-            self._bar = Bar(TextColumn("{task.fields[what]}"), BarColumn(bar_width=24), TextColumn("{task.fields[left]}"),
-                            transient=True)  # fmt: skip
+            what, left = TextColumn("{task.fields[what]}"), TextColumn("{task.fields[left]}")
+            self._bar = Bar(what, BarColumn(bar_width=24), left, transient=True)
             self._bar.start()
             self._task = self._bar.add_task("", total=self.estimate.total or 1, what="", left="")
         return self

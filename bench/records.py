@@ -1,6 +1,7 @@
 """What a cell leaves on disk, as immutable typed rows. Knows nothing about models, files or statistics.
 
-The rows that a decode loop itself writes are in `pti_loop.ledger`. A combination that makes no sense cannot be built: the constructors raise `RecordError`.
+The rows that a decode loop itself writes are in `pti_loop.ledger`. A combination that makes no sense cannot be built:
+the constructors raise `RecordError`.
 All times are nanoseconds of one monotonic clock; every row of a cell uses the same clock.
 """
 
@@ -14,7 +15,7 @@ from pti_loop.ledger import require as _require
 __all__ = ["ARMS", "SCHEMA", "STATUSES", "TABLES", "Draw", "Emit", "RecordError", "Round", "Run", "Step", "columns"]
 
 SCHEMA = 1
-"""Version of the record files. 1: runs, rounds, ledger, draws, steps, reads, facts."""
+"""Version of the record files. 1: runs, rounds, ledger, draws, steps, facts."""
 
 STATUSES = ("done", "failed", "unsupported")
 ARMS = ("baseline", "again", "treatment", "sabotage", "oracle", "solo")

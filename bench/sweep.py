@@ -58,7 +58,7 @@ def prepare(overrides: Sequence[str]) -> tuple[list[Cell], Config, dict]:
 
 
 def check_models(configs: Iterable[Config]) -> dict[Path, str]:
-    """Read every model file's header and hash, and whether the caches of its arms fit the memory. Raises `UserError`."""
+    """Hashes of the model files, whose headers must be sound and whose caches must fit. Raises `UserError`."""
     from bench.host.memory import usable_memory
     from pti_loop import gguf_file
     from pti_loop.gguf_read import ModelFileError
@@ -79,8 +79,9 @@ def check_models(configs: Iterable[Config]) -> dict[Path, str]:
         need = (kv + file.state_bytes_per_sequence()) * (config.streams + 2)
         if need > room and not _offloads(config):
             raise UserError(
-                f"the KV caches of {config.streams} streams and two baselines of engine.n_ctx={engine.n_ctx} tokens take "
-                f"{need / 1e9:.1f} GB, this machine lets a process use {room / 1e9:.1f} GB; lower engine.n_ctx or streams"
+                f"the KV caches of {config.streams} streams and two baselines of engine.n_ctx={engine.n_ctx} tokens "
+                f"take {need / 1e9:.1f} GB, this machine lets a process use {room / 1e9:.1f} GB; lower engine.n_ctx "
+                "or streams"
             )
     return weights
 
@@ -123,8 +124,7 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
     KeyboardInterrupt ends the child and leaves no trace of the cell.
     """
     job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path),
-           "folder": str(cell.folder.resolve()), "machine": environment["machine"]["name"],
-           "environment": environment}  # fmt: skip
+           "folder": str(cell.folder.resolve()), "environment": environment}  # fmt: skip
     before = cell.folder / "status.json"
     stamp = before.stat().st_mtime_ns if before.exists() else 0
     child = subprocess.Popen(

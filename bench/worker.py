@@ -6,7 +6,9 @@ a kill or an exception here costs one cell, not the sweep. It imports neither pa
 
 from __future__ import annotations
 
+import ctypes
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,6 +20,8 @@ from bench.store import write_cell
 
 _GROUPS = {"model": ModelConfig, "method": MethodConfig, "engine": EngineConfig, "prompts": PromptsConfig,
            "measure": MeasureConfig, "peers": PeersConfig}  # fmt: skip
+
+_PR_SET_PDEATHSIG = 1
 
 
 def config_of(values: dict) -> Config:
@@ -31,16 +35,15 @@ def progress(share: float, label: str) -> None:
     print(json.dumps({"share": round(share, 3), "label": label}), flush=True)
 
 
-def measure_cell(job: dict) -> tuple[dict, dict[str, list], dict]:
-    """Measure one cell. Returns (facts, tables, environment)."""
-    from bench.host import bandwidth, provenance
+def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
+    """Measure one cell. Returns (facts, tables)."""
+    from bench.host import bandwidth
     from bench.host.clocks import Clocks
     from pti_loop import gguf_file
     from pti_loop.llama import LlamaModel
 
     config = config_of(job["config"])
     file = gguf_file.read(job["model_path"])
-    environment = provenance.environment(job["machine"], config.engine.threads)
     speed = bandwidth.measure(config.engine.threads, file.step_bytes).as_dict()
     progress(0.02, "loading the model")
     model = LlamaModel(job["model_path"], config.engine.n_gpu_layers)
@@ -53,13 +56,13 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list], dict]:
 
     body = _profile if job["kind"] == "profile" else _contrast
     facts, tables = body(model, config, prompts, job, file, sample)
-    again = bandwidth.measure(config.engine.threads, file.step_bytes).as_dict()
+    again = bandwidth.measure(config.engine.threads, file.step_bytes, repeats=4).as_dict()
     speed["repeats"] += again["repeats"]
     speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
     facts |= {"model": _model_facts(model, file, config), "bandwidth": speed, "clocks": clocks.note,
               "process": _process(facts, model)}  # fmt: skip
     model.close()
-    return facts, tables, environment
+    return facts, tables
 
 
 def tokenized(model, config: Config) -> list[Prompt]:
@@ -122,19 +125,27 @@ def _process(facts: dict, model) -> dict:
     return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers}
 
 
+def _die_with_parent() -> None:
+    """A sweep that is killed must not leave a process behind that still loads the machine. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def main() -> int:
     """Entry of the child process. Exit code 0: the cell is written, whatever its state."""
+    _die_with_parent()
     job = json.loads(sys.stdin.read())
     began = time.monotonic()
-    facts, tables, environment = {}, {}, {}
+    facts, tables = {}, {}
     try:
-        facts, tables, environment = measure_cell(job)
+        facts, tables = measure_cell(job)
         status = {"state": "done", "reason": ""}
     except Exception as error:
         status = _status_of(error)
     status["seconds"] = round(time.monotonic() - began, 3)
+    environment = job["environment"] | {"time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     write_cell(
-        Path(job["folder"]), config=job["config"] | {"kind": job["kind"]}, env=environment or job["environment"],
+        Path(job["folder"]), config=job["config"] | {"kind": job["kind"]}, env=environment,
         status=status, facts=facts, tables=tables, log=_engine_log(),
     )  # fmt: skip
     return 0
@@ -150,15 +161,14 @@ def _status_of(error: Exception) -> dict:
     if isinstance(error, (UserError, EngineError)):
         return {"state": "failed", "reason": str(error)}
     where = traceback.extract_tb(error.__traceback__)[-1]
-    return {"state": "failed", "reason": f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"}
+    reason = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+    return {"state": "failed", "reason": reason}
 
 
 def _engine_log() -> str:
     from pti_loop import llama
 
     return llama.log().since()
-
-
 
 
 if __name__ == "__main__":

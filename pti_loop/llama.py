@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -194,7 +195,9 @@ class LlamaContext:
             )
         self._log = _log.since(mark)
         self._memory = lib.llama_get_memory(self._ctx)
-        self._batch = _Batch(lib, spec.n_batch)
+        # llama.cpp lowers n_batch to the context's size, and aborts the process on a batch beyond it.
+        self.spec = replace(spec, n_batch=min(spec.n_batch, lib.llama_n_batch(self._ctx)))
+        self._batch = _Batch(lib, self.spec.n_batch)
         self._end = model.end_tokens
         self._outputs = 0
         self._views: dict[tuple[int, int], np.ndarray] = {}

@@ -17,6 +17,9 @@ TWINS = 64
 
 _MASK = (1 << 64) - 1
 _BLOCK = 256
+_FLOOR = np.float32(-80.0)
+"""Log weights below it are raised to it: they change no sum, and denormal numbers would cost ten times the time."""
+_NEGLIGIBLE = 1e-30
 
 
 def _mix(x: int) -> int:
@@ -67,6 +70,7 @@ class Sampler:
         weights = self._weights[: self._n_vocab]
         np.subtract(logits, logits.max(), out=weights)
         np.multiply(weights, np.float32(1.0 / self.temperature), out=weights)
+        np.maximum(weights, _FLOOR, out=weights)
         np.exp(weights, out=weights)
         ends = self._blocks.sum(axis=1, dtype=np.float64).cumsum()
         total = ends[-1]
@@ -76,7 +80,7 @@ class Sampler:
         before = ends[row - 1] if row else 0.0
         column = int(inside.searchsorted(target - before, side="right"))
         token = min(row * _BLOCK + column, self._n_vocab - 1)
-        while weights[token] == 0.0 and token > 0:  # rounding may land on a token of probability 0
+        while weights[token] < _NEGLIGIBLE and token > 0:  # rounding may land on a token of no probability
             token -= 1
         return Choice(token, float(np.dot(weights, weights)) / (total * total))
 

@@ -1,4 +1,4 @@
-"""Shared fixtures, and the rule that a test which skips for a missing tool fails in CI (a missing GPU is the exception)."""
+"""Shared fixtures, and the rule that in CI a test which skips for a missing tool other than a GPU fails."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _needs(claim: Claim) -> str:
     if claim.rule.needs:
         return claim.rule.needs
     if table_of(claim) in ("step_cost", "memory", "bandwidth"):
-        return "a profile of the machine (python -m bench sweep kind=profile)"
+        return "a profile of the machine (python -m bench sweep profile=true)"
     scope = {key: value for key, value in claim.scope.items() if key in SWEEP_KEYS and value != "any"}
     return "python -m bench sweep " + " ".join(f"{SWEEP_KEYS[key]}={_override(value)}" for key, value in scope.items())
 

@@ -93,8 +93,5 @@ def settings(cell: StoredCell) -> Row:
 
 
 def rerun(cell: StoredCell) -> str:
-    """The command that measures a cell again."""
-    about = subject(cell)
-    words = [f"{key}={about[key]:g}" if key == "temperature" else f"{key}={about[key]}"
-             for key in ("model", "method", "streams", "temperature") if about[key] not in ("", None)]  # fmt: skip
-    return "python -m bench sweep " + " ".join(words)
+    """What measures a cell again: a sweep keeps what is done, so the folder has to go first."""
+    return f"`rm -r results/{cell.machine}/{cell.cell}` and the same sweep again"

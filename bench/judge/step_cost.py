@@ -41,7 +41,7 @@ class Curve:
             timed = ", ".join(map(str, sorted(self.step_ms)))
             raise UserError(
                 f"width {width} was not timed (timed: {timed}) and costs are not interpolated across widths; add it "
-                f"to the profile's widths and run python -m bench sweep kind=profile"
+                f"to the curve with measure.step_widths={width} and repeat the sweep"
             )
         return self.step_ms[width]
 

@@ -118,7 +118,7 @@ def speedup(tables: Ordered, index: CellIndex) -> Section:
         ("tokens a round / round cost", _factors),
         ("predicted from step cost", _fixed("predicted_speedup", 2)),
         ("host time", _share("host_share")),
-        ("smallest visible effect", _share("min_visible_effect")),
+        ("smallest visible effect", _fixed("min_visible_effect", 3)),
         ("bound tok/s", _fixed("bound_tok_s", 1)),
         ("output", lambda row: number(get(row, "lossless"))),
         ("identical", _share("identical_share")),

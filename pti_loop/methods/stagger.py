@@ -114,8 +114,8 @@ class _Stagger:
             accepted_all = False
         if accepted_all:
             self.done += 1
-            guesses = [self.decoder.guesses.replace(self.done - 1 + i, choices[i].token) for i in range(1, self.streams)]
-            self.tokens = [choices[0].token, *guesses]
+            replace, last = self.decoder.guesses.replace, self.done - 1
+            self.tokens = [choices[0].token, *(replace(last + i, choices[i].token) for i in range(1, self.streams))]
             return
         self.source = accepted
         self.done += accepted + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,11 @@ from pti_loop.fake import FakeModel, Faults
 
 MS = 1_000_000
 PROMPTS = [Prompt(f"{kind}{i}", kind, tuple(range(3 + i, 9 + i))) for kind in ("code", "prose") for i in range(4)]
-ENGINE = {"machine": {"name": "toy", "cpu": "toy", "gpus": []}, "engine": {"build": "toy"}, "time_utc": "2026-01-01T00:00:00Z"}
+ENGINE = {
+    "machine": {"name": "toy", "cpu": "toy", "gpus": []},
+    "engine": {"build": "toy"},
+    "time_utc": "2026-01-01T00:00:00Z",
+}
 
 
 def toy(cost=0.3, **faults) -> FakeModel:
@@ -33,7 +38,7 @@ def config(method="stagger", streams=4, temperature=0.0, n_predict=24, **paramet
 
 def judged(tmp_path, model, settings: Config):
     """Measure on the toy, store, read back and judge: the whole way but the model."""
-    result = Contrast(model, settings, PROMPTS, "order", lambda: (0.0, 0.0), lambda share, label: None).run()
+    result = Contrast(model, settings, PROMPTS, "order", lambda: (0.0, 0.0), lambda *_: None).run()
     result.facts |= {
         "model": {"name": "toy", "step_bytes": 1_000_000, "kv_bytes_per_token": 8, "state_bytes_per_sequence": 0,
                   "quantization": "F32", "synthetic": False},
@@ -42,10 +47,11 @@ def judged(tmp_path, model, settings: Config):
     }  # fmt: skip
     settings.model.path = "/toy.gguf"
     settings.prompts.items = [{"id": p.id, "class": p.kind, "text": p.id} for p in PROMPTS]
-    (cell,) = [c for c in cells([settings], tmp_path, "toy", "toy", {__import__("pathlib").Path("/toy.gguf"): "w"})
-               if c.kind == "contrast"]  # fmt: skip
-    write_cell(cell.folder, config=cell.config | {"kind": "contrast"}, env=ENGINE,
-               status={"state": "done", "reason": "", "seconds": 1.0}, facts=result.facts, tables=result.tables)  # fmt: skip
+    settings.profile = False
+    (cell,) = cells([settings], tmp_path, "toy", "toy", {Path("/toy.gguf"): "w"})
+    done = {"state": "done", "reason": "", "seconds": 1.0}
+    write_cell(cell.folder, config=cell.config | {"kind": "contrast"}, env=ENGINE, status=done, facts=result.facts,
+               tables=result.tables)  # fmt: skip
     return judge([load_cell(cell.folder)])
 
 
@@ -90,8 +96,10 @@ def test_speed_up_is_tokens_a_round_over_round_cost(tmp_path):
     assert row["tokens_per_round"] / row["relative_round_cost"] == pytest.approx(row["speedup"], rel=0.02)
 
 
-@pytest.mark.parametrize(("method", "temperature"), [("stagger", 0.0), ("stagger", 0.7), ("jacobi", 0.0), ("jacobi", 0.7),
-                                                     ("packed", 0.7)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("method", "temperature"),
+    [("stagger", 0.0), ("stagger", 0.7), ("jacobi", 0.0), ("jacobi", 0.7), ("packed", 0.7)],
+)
 def test_a_sound_cell_is_not_void(tmp_path, method, temperature):
     findings = judged(tmp_path, toy(), config(method, temperature=temperature))
     assert voids(findings) == set(), [row["sentence"] for row in findings.controls]

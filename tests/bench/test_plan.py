@@ -11,7 +11,7 @@ from bench.errors import UserError
 from bench.plan import cells, model_path
 from bench.store import write_cell
 
-MODEL = ["model=gguf", "model.path=/models/a.gguf", "prompts=smoke"]
+MODEL = ["model=gguf", "model.path=/models/a.gguf", "prompts=short"]
 
 
 def plan(*overrides: str, weights: str = "w", build: str = "b", root: Path = Path("results"), profile: bool = False):
@@ -60,7 +60,7 @@ def test_records_do_not_tell_where_the_model_lay():
 
 def test_a_group_of_independent_prompts_keeps_the_prompts_it_needs():
     (cell,) = plan("method=packed", "streams=3")
-    assert len(cell.config["prompts"]["items"]) == 6, "smoke has one a class, so groups mix classes"
+    assert len(cell.config["prompts"]["items"]) == 6, "the short set has one a class, so groups mix classes"
 
 
 def test_an_unknown_class_names_the_nearest():

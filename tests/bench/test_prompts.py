@@ -17,8 +17,8 @@ from omegaconf import OmegaConf
 GROUP = Path(__file__).parents[2] / "configs" / "prompts"
 CLASSES = {"code_edit", "new_code", "prose", "structured", "question", "repetition"}
 PUBLISHED = {"id": "pti_published", "class": "prose", "text": "The key to faster LLM inference is"}
-LENGTHS = {"default": (40, 110), "smoke": (15, 30)}
-PER_CLASS = {"default": 4, "smoke": 1}
+LENGTHS = {"default": (40, 110), "short": (15, 30)}
+PER_CLASS = {"default": 4, "short": 1}
 
 
 def read(name: str) -> dict:

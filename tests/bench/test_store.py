@@ -19,7 +19,8 @@ def write(folder, state="done", **tables):
 
 def test_what_was_written_is_read_back(tmp_path):
     folder = tmp_path / "box" / "0123456789ab"
-    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)], rounds=[Round(0, 0, "steady", 1, 0, 9, 1, 0, 10, 0, 0, 0)],
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)],
+          rounds=[Round(0, 0, "steady", 1, 0, 9, 1, 0, 10, 0, 0, 0)],
           draws=[Draw(0, 0, 1, 3, 7, 7, float("nan"))], steps=[Step(1, 0, 0, "sequences", 5, 3)])  # fmt: skip
     cell = load_cell(folder)
     assert (cell.machine, cell.cell) == ("box", "0123456789ab")

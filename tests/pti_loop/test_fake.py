@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.pti_loop.loops import MS, toy
 
 from pti_loop.engine import ContextSpec, EngineError
 from pti_loop.fake import advance
+from tests.pti_loop.loops import MS, toy
 
 
 def context(n_seq_max=2, **faults):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.pti_loop.loops import MS, acceptance, rate, run, toy
 
 from pti_loop.engine import EngineError, Unsupported
 from pti_loop.methods import METHODS
+from tests.pti_loop.loops import MS, acceptance, rate, run, toy
 
 GUESSING = [
     ("stagger", {"emission": "published", "rebuild": "none"}),
@@ -52,7 +52,8 @@ def test_every_method_says_what_plain_decoding_says(name, settings, streams, tem
 def test_sabotage_accepts_nothing_changes_nothing_and_costs(name, settings, temperature):
     known = run(name, temperature=temperature, streams=4, n_predict=41, **settings)
     plain = run("autoregressive", temperature=temperature, n_predict=41)
-    trace = run(name, temperature=temperature, streams=4, n_predict=41, control="sabotage", answer=known.text(), **settings)
+    trace = run(name, temperature=temperature, streams=4, n_predict=41, control="sabotage", answer=known.text(),
+                **settings)  # fmt: skip
     assert acceptance(trace) == 0
     assert trace.text(verified_only=True) == plain.text()[: len(trace.text(verified_only=True))]
     assert rate(trace) < rate(plain)
@@ -76,7 +77,8 @@ def test_oracle_ceiling_of_jacobi_is_tokens_over_cost():
 @pytest.mark.parametrize("streams", [2, 3, 4])
 def test_exact_rebuild_costs_the_sequential_decodes(streams):
     """N tokens cost N - 1 single steps and one of width N, so it is slower than plain for every N."""
-    trace = run("stagger", toy(cost=0.1), emission="distinct", rebuild="exact", streams=streams, n_predict=1 + 12 * streams)
+    length = 1 + 12 * streams
+    trace = run("stagger", toy(cost=0.1), emission="distinct", rebuild="exact", streams=streams, n_predict=length)
     steady = [r for r in trace.rounds() if r.phase == "steady"]
     assert len(steady) == 12
     first, rest = steady[0], steady[1:]

@@ -77,7 +77,7 @@ def test_a_temperature_that_is_none_is_refused(temperature):
 
 
 def test_sample_and_match_is_unbiased_and_accepting_the_argmax_is_not():
-    """p = (.5, .3, .2), every guess is token 0: emitting the model's own draw gives p; taking the guess gives (1, 0, 0)."""
+    """p = (.5, .3, .2), every guess 0: emitting the model's own draw gives p, taking the guess gives (1, 0, 0)."""
     probabilities = np.array([0.5, 0.3, 0.2])
     logits = np.log(probabilities).astype(np.float32)
     sampler = Sampler(3, 1.0, seed=9)
