@@ -78,6 +78,8 @@ class Arms:
             streams=config.streams, n_predict=config.n_predict, emission=config.method.emission,
             rebuild=config.method.rebuild, draws=config.method.draws, stop=config.method.stop,
         )  # fmt: skip
+        gc.collect()
+        gc.freeze()  # what is there already need not be looked at again before every run
 
     def controls(self) -> list[str]:
         """Arms that only the control blocks run."""
@@ -113,6 +115,7 @@ class Arms:
 
     def close(self) -> None:
         """Free the contexts."""
+        gc.unfreeze()
         for ctx in self._contexts.values():
             ctx.close()
 

@@ -160,7 +160,7 @@ class Contrast:
         """One row for each answer: where it first differs from the baseline's, and what replaying says about it."""
         for answer in range(len(task.prompts)):
             left = self.texts[task.block, replicate, "baseline"].text(answer)
-            right = trace.text(answer, verified_only=True)
+            right = trace.said(answer)
             row = {
                 "arm": arm, "prompt": task.prompts[answer].id, "stream": answer, "seed": self._seed(task, replicate),
                 "n": min(len(left), len(right)), "first_difference": None, "teacher_forced": None,

@@ -86,7 +86,8 @@ class FakeContext:
 
     def __init__(self, model: FakeModel, spec: ContextSpec) -> None:
         self.model, self.spec, self.n_vocab = model, spec, model.n_vocab
-        self._tokens: dict[int, list[int]] = {sequence: [] for sequence in range(spec.n_seq_max)}
+        self._states: dict[int, list[int]] = {sequence: [] for sequence in range(spec.n_seq_max)}
+        """State after each token held."""
         self._stale: dict[int, int] = {}
         self._rows: np.ndarray = np.zeros((0, model.n_vocab), dtype=np.float32)
         self._decodes = 0
@@ -114,20 +115,20 @@ class FakeContext:
         self.model.now_ns += self.model.step_ns(width) + idle * faults.idle_ns
 
     def _append(self, token: int, position: int, sequence: int) -> None:
-        if sequence not in self._tokens:
+        if sequence not in self._states:
             raise EngineError(f"sequence {sequence} is beyond n_seq_max {self.spec.n_seq_max}")
-        held = self._tokens[sequence]
+        held = self._states[sequence]
         if position != len(held):
             raise EngineError(f"sequence {sequence} holds {len(held)} tokens, the batch puts one at {position}")
         if len(held) >= self.spec.n_ctx:
             raise EngineError(f"sequence {sequence} is full at {self.spec.n_ctx} tokens")
         if sequence in self._stale:
             self._stale[sequence] = advance(self._stale[sequence], [token])
-        held.append(int(token))
+        held.append(advance(held[-1] if held else 0, [int(token)]))
 
     def _logits_of(self, sequence: int, width: int) -> np.ndarray:
         faults = self.model.faults
-        state = self._stale.get(sequence, advance(0, self._tokens[sequence]))
+        state = self._stale.get(sequence, self._states[sequence][-1])
         wrong = faults.wrong_from_width and width >= faults.wrong_from_width
         logits = (self.model.other_table if wrong else self.model.table)[state].copy()
         if faults.noise:
@@ -146,34 +147,34 @@ class FakeContext:
     def clear(self) -> None:
         """Forget all sequences (unless the fault keeps them)."""
         if not self.model.faults.cached_prompt:
-            self._tokens = {sequence: [] for sequence in range(self.spec.n_seq_max)}
+            self._states = {sequence: [] for sequence in range(self.spec.n_seq_max)}
         self._stale = {}
 
     def copy(self, source: int, target: int) -> None:
         """Whole copy into an empty sequence."""
-        if self._tokens[target]:
+        if self._states[target]:
             raise EngineError(f"sequence {target} is not empty")
-        self._tokens[target] = list(self._tokens[source])
+        self._states[target] = list(self._states[source])
         if source in self._stale:
             self._stale[target] = self._stale[source]
 
     def drop(self, sequence: int) -> None:
         """Forget one sequence."""
-        self._tokens[sequence] = []
+        self._states[sequence] = []
         self._stale.pop(sequence, None)
 
     def rewind(self, sequence: int, position: int) -> bool:
         """Forget the tail; with the fault on, the count goes back and the state stays where it was."""
         if self.model.faults.no_rewind:
             return False
-        if self.model.faults.rollback_lies and position < len(self._tokens[sequence]):
-            self._stale[sequence] = self._stale.get(sequence, advance(0, self._tokens[sequence]))
-        self._tokens[sequence] = self._tokens[sequence][:position]
+        if self.model.faults.rollback_lies and position < len(self._states[sequence]):
+            self._stale[sequence] = self._stale.get(sequence, self._states[sequence][-1])
+        self._states[sequence] = self._states[sequence][:position]
         return True
 
     def length(self, sequence: int) -> int:
         """Tokens held."""
-        return len(self._tokens[sequence])
+        return len(self._states[sequence])
 
     def facts(self) -> dict:
         """As a real context answers."""

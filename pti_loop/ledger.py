@@ -163,12 +163,28 @@ class Trace:
     def text(self, stream: int = 0, verified_only: bool = False) -> list[int]:
         """Token ids of an answer by position, up to the first gap; a later emit of a position replaces an earlier one.
 
-        A reader sees what was emitted last; `verified_only` leaves out what nothing confirmed.
+        `verified_only` leaves out what nothing confirmed.
         """
-        by_position = {
+        return _until_gap({
             row[2]: row[3] for row in self._emits if row[1] == stream and not (verified_only and row[5] == "unverified")
-        }
-        tokens: list[int] = []
-        while len(tokens) in by_position:
-            tokens.append(by_position[len(tokens)])
-        return tokens
+        })  # fmt: skip
+
+    def said(self, stream: int = 0) -> list[int]:
+        """Token ids as a reader was given them: the first emit of each position, as far as the method verified.
+
+        A distinct token counts from its first emit, so this is the text that its speed belongs to. A loop that takes a
+        token back later has said something else than it verified.
+        """
+        first: dict[int, int] = {}
+        for row in self._emits:
+            if row[1] == stream:
+                first.setdefault(row[2], row[3])
+        return _until_gap(first)[: len(self.text(stream, verified_only=True))]
+
+
+def _until_gap(by_position: dict[int, int]) -> list[int]:
+    """Tokens from position 0 up to the first that is missing."""
+    tokens: list[int] = []
+    while len(tokens) in by_position:
+        tokens.append(by_position[len(tokens)])
+    return tokens

@@ -166,10 +166,12 @@ def round_time(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Draw
 
 
 def _bars(rows: Sequence[Row], index: CellIndex) -> list[Row]:
-    """One baseline, then one bar for each treatment."""
-    plain_arms = one_each([row for row in rows if get(row, "arm") == "baseline"], index, ("arm",))
-    others = [row for row in rows if get(row, "arm") != "baseline"]
-    return plain_arms + one_each(others, index, ("method", "streams", "emission", "rebuild", "arm"))
+    """One baseline, one bar for each treatment, then what is left: where room ends, treatments stay."""
+    by_arm = {arm: [row for row in rows if get(row, "arm") == arm] for arm in SHOWN_ARMS}
+    bars = one_each(by_arm.pop("baseline"), index, ("arm",))
+    for arm in sorted(by_arm, key=lambda arm: arm != "treatment"):
+        bars += one_each(by_arm[arm], index, ("method", "streams", "emission", "rebuild"))
+    return bars
 
 
 def _arm_label(row: Row, index: CellIndex) -> str:

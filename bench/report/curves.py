@@ -204,7 +204,7 @@ def _acceptance_panel(axes: Axes, rows: Sequence[Row], published: Sequence[Point
     axes.set_ylim(-0.03, 1.06)
     axes.set_xlabel("temperature")
     axes.set_ylabel("guesses accepted, share of those tested")
-    axes.legend(loc="lower left")
+    axes.legend(loc="lower center")
     return drawn
 
 

@@ -115,13 +115,23 @@ def test_controls_run_in_their_blocks_only(tmp_path):
     assert len(controlled) == settings.measure.control_blocks
     for arms in by_block.values():
         assert arms == arms[::-1], "a block is a palindrome"
-        assert {"baseline", "again", "treatment"} <= set(arms)
+        assert {"baseline", "treatment"} <= set(arms)
+    assert sum("again" in arms for arms in by_block.values()) == settings.measure.again_blocks
     assert {"sabotage", "oracle", "solo"} <= set(controlled[0])
 
 
 def test_the_first_arm_of_a_block_is_drawn(tmp_path):
     result = Contrast(toy(), config(), PROMPTS, "order", lambda: (0.0, 0.0), lambda *_: None).run()
     assert len({run.arm for run in result.tables["runs"] if run.order == 0}) > 1
+
+
+def test_a_loop_that_takes_tokens_back_is_divergent(tmp_path):
+    """Above temperature 0 the published loop says guesses as tokens, and another token at the same place later."""
+    published = judged(tmp_path / "a", toy(), config(streams=2, temperature=0.7))
+    honest = judged(tmp_path / "b", toy(), config(streams=2, temperature=0.7, emission="distinct"))
+    assert everything(published)["lossless"] == "divergent"
+    assert everything(honest)["lossless"] == "identical"
+    assert voids(published) == set(), "its acceptance can still be judged"
 
 
 def test_collision_is_judged_from_independent_draws(tmp_path):

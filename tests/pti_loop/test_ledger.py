@@ -39,6 +39,7 @@ def test_text_takes_the_last_word_for_a_position_and_stops_at_a_gap():
         trace.emit(0, position, token, source)
     assert trace.text() == [5, 8, 7]
     assert trace.text(verified_only=True) == [5, 8]
+    assert trace.said() == [5, 6]
 
 
 def test_windows_of_several_answers_add_up():
