@@ -37,16 +37,15 @@ def progress(share: float, label: str) -> None:
 
 def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
     """Measure one cell. Returns (facts, tables)."""
-    from bench.host import bandwidth
     from bench.host.clocks import Clocks
     from pti_loop import gguf_file
     from pti_loop.llama import LlamaModel
 
     config = config_of(job["config"])
     file = gguf_file.read(job["model_path"])
-    speed = bandwidth.measure(config.engine.threads, file.step_bytes).as_dict()
     progress(0.02, "loading the model")
     model = LlamaModel(job["model_path"], config.engine.n_gpu_layers)
+    speed = _read_speed(model, config, file.step_bytes, repeats=9)
     prompts = tokenized(model, config)
     clocks = Clocks("gpu" if model.facts()["layers_offloaded"] else "cpu")
 
@@ -56,13 +55,28 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
 
     body = _profile if job["kind"] == "profile" else _contrast
     facts, tables = body(model, config, prompts, job, file, sample)
-    again = bandwidth.measure(config.engine.threads, file.step_bytes, repeats=4).as_dict()
-    speed["repeats"] += again["repeats"]
-    speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
+    again = _read_speed(model, config, file.step_bytes, repeats=4)
+    if speed and again:
+        speed["repeats"] += again["repeats"]
+        speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
     facts |= {"model": _model_facts(model, file, config), "bandwidth": speed, "clocks": clocks.note,
               "process": _process(facts, model)}  # fmt: skip
     model.close()
     return facts, tables
+
+
+def _read_speed(model, config: Config, step_bytes: int, repeats: int) -> dict:
+    """Read bandwidth of the memory that holds the weights; empty when they are divided, or nothing can tell."""
+    from bench.host import bandwidth, device_bandwidth
+
+    facts = model.facts()
+    if not facts["layers_offloaded"]:
+        return bandwidth.measure(config.engine.threads, step_bytes, repeats).as_dict()
+    try:
+        whole = facts["layers_offloaded"] == facts["layers_offloadable"]
+        return device_bandwidth.measure(repeats).as_dict() if whole else {}
+    except device_bandwidth.NoDevice:
+        return {}
 
 
 def tokenized(model, config: Config) -> list[Prompt]:
