@@ -90,6 +90,16 @@ class Arms:
         """The context an arm runs on."""
         return self._contexts.get(arm, self._contexts["treatment"])
 
+    def probe(self, arm: str) -> Context:
+        """A context like the arm's that keeps its logits, for replays: its own, unless that samples in the engine."""
+        own = self.context(arm)
+        if own.spec.sampler == "host":
+            return own
+        name = f"probe of {own.spec.n_seq_max}"
+        if name not in self._contexts:
+            self._contexts[name] = self.model.context(replace(own.spec, sampler="host"))
+        return self._contexts[name]
+
     def run(self, arm: str, task: Task, seed: int, number: int, answer: Sequence[int] = (),
             n_predict: int = 0) -> Trace:
         """Run one arm once. `answer` is what oracle and sabotage know; `n_predict` shortens a warm-up."""
@@ -110,7 +120,7 @@ class Arms:
         return trace
 
     def facts(self) -> dict[str, dict]:
-        """What the engine made of each context."""
+        """What the engine made of each arm's context."""
         return {name: ctx.facts() for name, ctx in self._contexts.items()}
 
     def close(self) -> None:

@@ -6,9 +6,11 @@ A `UserError` becomes one line on standard error and exit code 2. It measures, j
 from __future__ import annotations
 
 import argparse
+import gc
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,19 +129,31 @@ def _settings(rest: list[str]) -> Config:
 
 def _judged(config: Config):
     from bench.config import CONFIGS
-    from bench.judge import judge
     from bench.judge.claims import judge_claims
     from bench.judge.facts import load_facts
+    from bench.judge.pool import judge_stored
     from bench.judge.sheet import load_sheet
-    from bench.store import load_cells
+    from bench.store import whole_cells
 
     named = CONFIGS / "claims" / f"{config.claims}.yaml"
     sheet = load_sheet(named if named.exists() else Path(config.claims))
-    cells = load_cells(Path(config.results))
-    if not cells:
+    folders = whole_cells(Path(config.results))
+    if not folders:
         raise UserError(f"there are no finished cells in {config.results}; run `make bench`")
-    findings = judge(cells)
+    findings = judge_stored(folders)
     return findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts"))
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Hundreds of thousands of rows are made and kept; the cycle collector would walk all of them again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _write(config: Config, figures: bool) -> None:
@@ -147,8 +161,9 @@ def _write(config: Config, figures: bool) -> None:
 
     from bench.report import print_verdicts, write_report
 
-    findings, claims = _judged(config)
-    write_report(findings, claims, Path(config.reports), figures=figures)
+    with _without_collector():
+        findings, claims = _judged(config)
+        write_report(findings, claims, Path(config.reports), figures=figures)
     print_verdicts(claims, Path(config.reports), Console())
 
 

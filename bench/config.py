@@ -87,10 +87,10 @@ class MeasureConfig:
     control_blocks: int = 1
     """Blocks that also run sabotage, oracle and the same-context baseline."""
     control_tokens: int = 10
-    """Tokens that sabotage, oracle and the same-context baseline decode; 0 means n_predict."""
+    """Tokens that sabotage and oracle decode; 0 means n_predict."""
     warmup_tokens: int = 6
     noise_prompts: int = 1
-    """Prompts whose answer is replayed in both shapes to measure the noise, beside every prompt that differs."""
+    """Prompts whose answer is replayed in both shapes to measure the noise."""
     step_widths: int = 16
     step_passes: int = 3
     step_repeats: int = 3

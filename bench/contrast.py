@@ -104,10 +104,10 @@ class Contrast:
             self.texts[task.block, replicate, arm] = trace
 
     def _length(self, arm: str) -> int:
-        """Tokens that an arm decodes; controls may be shorter, since they cost more and say less."""
+        """Tokens that an arm decodes; sabotage and oracle may be shorter, since what they show needs few."""
         full = self.config.n_predict
         short = self.config.measure.control_tokens or full
-        return min(short, full) if arm in self.arms.controls() else full
+        return min(short, full) if arm in ("sabotage", "oracle") else full
 
     def _known(self, task: Task) -> dict[int, list[int]]:
         """What oracle and sabotage know: the method's own verified answer, decoded untimed.
@@ -151,7 +151,7 @@ class Contrast:
                  first: tuple[int, int] | None = None) -> Comparison:
         tokens = self.texts[task.block, replicate, "baseline"].text(answer)
         return compare(
-            (self.arms.context("baseline"), SINGLE), (self.arms.context(arm), self._shape(arm)),
+            (self.arms.probe("baseline"), SINGLE), (self.arms.probe(arm), self._shape(arm)),
             task.prompts[answer].tokens, tokens, temperature=self.config.temperature,
             seed=self._seed(task, replicate), answer=answer, first=first,
         )  # fmt: skip

@@ -28,7 +28,7 @@ def check_peers(config: Config) -> None:
             raise UserError(f"peers.{key}={path} is not a program that can be run; build it with `make peers`")
 
 
-def compare_with_peers(model: Model, model_path: Path, config: Config, prompt: Sequence[int],
+def compare_with_peers(model: Model, model_path: Path, config: Config,
                        progress: Callable[[float, str], None]) -> list[dict]:
     """Interleaved pairs: one run of ours, one of theirs, the first alternating. One row for each pair and width."""
     rows: list[dict] = []

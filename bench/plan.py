@@ -30,6 +30,8 @@ class Cell:
     config: dict
     folder: Path
     model_path: Path
+    peers: dict
+    """Paths of the peer programs, which are no part of what is measured."""
 
     @property
     def state(self) -> str:
@@ -93,7 +95,8 @@ def cells(configs: list[Config], root: Path, machine: str, build: str, weights: 
             values = make(config)
             name = _id(kind, values, weights[path], build)
             folder = root / machine / name
-            found.setdefault(name, Cell(name, kind, values | {"machine": machine}, folder, path))
+            programs = {key: value for key, value in asdict(config.peers).items() if key.startswith("llama_")}
+            found.setdefault(name, Cell(name, kind, values | {"machine": machine}, folder, path, programs))
     return list(found.values())
 
 
@@ -143,8 +146,10 @@ def _contrast_values(config: Config) -> dict:
 
 def _profile_values(config: Config) -> dict:
     values = _common(config)
-    for name in ("method", "streams", "temperature", "n_predict"):
+    for name in ("method", "streams", "temperature", "n_predict", "prompts"):
         del values[name]
     values["measure"] = {key: value for key, value in values["measure"].items() if key.startswith("step_")}
-    values["prompts"]["items"] = values["prompts"]["items"][:1]
+    for name in ("llama_bench", "llama_batched_bench"):
+        if values["peers"][name]:  # where the program lies is no part of what is measured
+            values["peers"][name] = Path(values["peers"][name]).name
     return values

@@ -14,11 +14,13 @@ from bench.config import Config
 from bench.records import Step
 from pti_loop.engine import Model, prefill
 
+TEXT = "A step costs what it costs, whatever the words are that went before it."
+"""What the sequences hold when a step is timed. A profile is the same for every prompt set."""
 _STREAMS = (1, 2, 3, 4, 8)
 _WARM_STEPS = 2
 
 
-def step_costs(model: Model, config: Config, prompt: Sequence[int], name: str,
+def step_costs(model: Model, config: Config, name: str,
                progress: Callable[[float, str], None]) -> list[Step]:
     """Timed steps of every width from 1 up, widths in a new random order in each pass.
 
@@ -27,7 +29,8 @@ def step_costs(model: Model, config: Config, prompt: Sequence[int], name: str,
     """
     measure = config.measure
     depth = min(measure.step_depth, config.engine.n_ctx - measure.step_repeats - _WARM_STEPS - 1)
-    held = (list(prompt) * (depth // len(prompt) + 1))[:depth]
+    text = model.tokenize(TEXT)
+    held = (text * (depth // len(text) + 1))[:depth]
     order = random.Random(name)
     steps: list[Step] = []
     for number in range(measure.step_passes):

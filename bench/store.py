@@ -16,6 +16,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,12 +132,23 @@ def read_status(folder: Path) -> dict | None:
         return None
 
 
+@lru_cache
+def _no_rows(record: type) -> pd.DataFrame:
+    """The table of a cell that has none. One for all cells: nobody writes into what was read."""
+    import pandas as pd
+
+    return pd.DataFrame(columns=columns(record))
+
+
 def _frame(path: Path, record: type) -> pd.DataFrame:
     import pandas as pd
 
-    if not path.exists():
-        return pd.DataFrame(columns=columns(record))
-    frame = pd.read_csv(path, keep_default_na=True)
+    try:
+        packed = path.read_bytes()
+    except FileNotFoundError:
+        return _no_rows(record)
+    # From memory: for tables this small, pandas takes longer to open a compressed file than to read it.
+    frame = pd.read_csv(io.BytesIO(gzip.decompress(packed)), keep_default_na=True)
     if list(frame.columns) != columns(record):
         raise UserError(f"{path} has the columns {list(frame.columns)}, this version reads {columns(record)}")
     return frame
@@ -161,10 +173,19 @@ def load_cells(root: Path) -> list[StoredCell]:
     When there are none, those of `root/reference/`, which come with the project. Raises `UserError` when there is no
     such folder, or a cell is damaged.
     """
+    return [load_cell(folder) for folder in whole_cells(root)]
+
+
+def whole_cells(root: Path) -> list[Path]:
+    """The folders that `load_cells` reads. Raises `UserError` when there is no such folder."""
     if not root.is_dir():
         raise UserError(f"there is no results folder {root}; run `make bench`, or give one with results=FOLDER")
-    folders = cell_folders(root) or cell_folders(root / REFERENCE)
-    return [load_cell(folder) for folder in folders]
+    return cell_folders(root) or cell_folders(root / REFERENCE)
+
+
+def has_table(folder: Path, name: str) -> bool:
+    """Whether a cell has rows in one of `bench.records.TABLES`; nothing is read."""
+    return (folder / f"{name}.csv.gz").exists()
 
 
 def cell_folders(root: Path) -> list[Path]:

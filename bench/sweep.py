@@ -23,6 +23,8 @@ from bench.store import check_writable, sweep_leftovers, write_cell
 
 ROOT = Path(__file__).resolve().parent.parent
 _LAST_WORDS = 3
+_CHILD = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
+"""Progress comes at once, and a crash names the line that it happened in."""
 
 
 @dataclass
@@ -124,12 +126,12 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
     KeyboardInterrupt ends the child and leaves no trace of the cell.
     """
     job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path),
-           "folder": str(cell.folder.resolve()), "environment": environment}  # fmt: skip
+           "peers": cell.peers, "folder": str(cell.folder.resolve()), "environment": environment}  # fmt: skip
     before = cell.folder / "status.json"
     stamp = before.stat().st_mtime_ns if before.exists() else 0
     child = subprocess.Popen(
         [sys.executable, "-m", "bench.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, cwd=ROOT, start_new_session=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        text=True, cwd=ROOT, start_new_session=True, env=os.environ | _CHILD,
     )  # fmt: skip
     try:
         errors = _feed(child, json.dumps(job), progress)
@@ -182,7 +184,8 @@ def crash_sentence(code: int, errors: str) -> str:
     """Why a child died, from its exit code and the last lines that it wrote."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     asserted = [line for line in lines if "GGML_ASSERT" in line]
-    said = asserted[-1] if asserted else " | ".join(lines[-_LAST_WORDS:]) or "it printed nothing"
+    where = next((line for line in lines if line.startswith("File ")), "")  # of the fault handler: innermost first
+    said = asserted[-1] if asserted else where or " | ".join(lines[-_LAST_WORDS:]) or "it printed nothing"
     if code < 0:
         name = signal.Signals(-code).name
         hint = {

@@ -46,7 +46,6 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
     progress(0.02, "loading the model")
     model = LlamaModel(job["model_path"], config.engine.n_gpu_layers)
     speed = _read_speed(model, config, file.step_bytes, repeats=9)
-    prompts = tokenized(model, config)
     clocks = Clocks("gpu" if model.facts()["layers_offloaded"] else "cpu")
 
     def sample() -> tuple[float, float]:
@@ -54,7 +53,7 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
         return now.clock_mhz, now.temp_c
 
     body = _profile if job["kind"] == "profile" else _contrast
-    facts, tables = body(model, config, prompts, job, file, sample)
+    facts, tables = body(model, config, job, file, sample)
     again = _read_speed(model, config, file.step_bytes, repeats=4)
     if speed and again:
         speed["repeats"] += again["repeats"]
@@ -93,10 +92,10 @@ def tokenized(model, config: Config) -> list[Prompt]:
     return prompts
 
 
-def _contrast(model, config: Config, prompts: list[Prompt], job: dict, file, sample) -> tuple[dict, dict]:
+def _contrast(model, config: Config, job: dict, file, sample) -> tuple[dict, dict]:
     from bench.contrast import Contrast
 
-    result = Contrast(model, config, prompts, job["cell"], sample, progress).run()
+    result = Contrast(model, config, tokenized(model, config), job["cell"], sample, progress).run()
     names = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
     result.facts["memory"] = {
         arm: {name: facts[name] for name in names} for arm, facts in result.facts["engine"].items()
@@ -104,15 +103,17 @@ def _contrast(model, config: Config, prompts: list[Prompt], job: dict, file, sam
     return result.facts, result.tables
 
 
-def _profile(model, config: Config, prompts: list[Prompt], job: dict, file, sample) -> tuple[dict, dict]:
+def _profile(model, config: Config, job: dict, file, sample) -> tuple[dict, dict]:
     from bench import profile
     from bench.peers import compare_with_peers
 
     engine = config.engine
     kv = file.kv_bytes_per_token(engine.type_k, engine.type_v)
     facts = {"memory_by_streams": profile.memory_by_streams(model, config, kv, file.state_bytes_per_sequence())}
-    steps = profile.step_costs(model, config, prompts[0].tokens, job["cell"], progress)
-    facts["peers"] = compare_with_peers(model, Path(job["model_path"]), config, prompts[0].tokens, progress)
+    steps = profile.step_costs(model, config, job["cell"], progress)
+    for name, program in job["peers"].items():
+        setattr(config.peers, name, program)
+    facts["peers"] = compare_with_peers(model, Path(job["model_path"]), config, progress)
     return facts, {"steps": steps}
 
 

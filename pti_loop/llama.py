@@ -255,7 +255,8 @@ class LlamaContext:
 
     def logits(self) -> np.ndarray:
         """View of float32 (n_outputs, n_vocab) in llama.cpp's own buffer; end-of-generation columns are -inf."""
-        pointer = self._lib.llama_get_logits(self._ctx)
+        # With samplers in its graph llama.cpp keeps no logits, but its buffer is there and holds something.
+        pointer = None if self._samplers else self._lib.llama_get_logits(self._ctx)
         if not pointer:
             raise EngineError("the last decode left no logits: the context samples on the backend, or asked for none")
         view = self._view(ctypes.addressof(pointer.contents))

@@ -16,7 +16,8 @@ _SIZES = {
     "output_bytes": re.compile(r"output buffer size =\s*([\d.]+) MiB"),
 }
 _OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
-_FLASH = re.compile(r"Flash Attention was auto, set to (\w+)")
+_FLASH = re.compile(r"(?:Flash Attention was auto, set to|resolve_fused_ops: Flash Attention) (\w+)")
+"""Two versions of one sentence; llama.cpp changed it."""
 
 
 class EngineLog:

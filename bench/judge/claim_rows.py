@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from bench.judge.arithmetic import BYTE_UNITS
@@ -96,26 +97,33 @@ def interval(row: Row, claim: Claim) -> tuple[float, float] | None:
 
 def matching(claim: Claim, findings: Tables) -> list[Row]:
     """Rows of the claim's table that its scope is about, void ones too."""
-    return [row for row in getattr(findings, table_of(claim), None) or () if _matches(row, claim.scope)]
+    scope = claim.scope
+    per = "aggregate" if scope.get("per") == "aggregate" else "answer"
+    silent = [(key, value) for key, value in DEFAULTS.items() if key not in scope]
+    wanted = [(key, value) for key, value in scope.items() if key != "per"]
+    rows = getattr(findings, table_of(claim), None) or ()
+    return [row for row in rows if row.get("scope", per) == per and _is_default(row, silent) and _matches(row, wanted)]
 
 
-def _matches(row: Row, scope: Mapping[str, Any]) -> bool:
-    wanted = {**{key: value for key, value in DEFAULTS.items() if key in row}, **scope}
-    if "scope" in row and row["scope"] != ("aggregate" if scope.get("per") == "aggregate" else "answer"):
-        return False
-    return all(
-        _same(value, row.get(key) or "") if key in NAMES else _equal(row.get(key), value)
-        for key, value in wanted.items()
-        if key != "per"
-    )
+def _is_default(row: Row, silent: Sequence[tuple[str, Any]]) -> bool:
+    """Whether a row is as `DEFAULTS` say, in the columns that it has and the claim is silent about."""
+    return all(key not in row or _equal(row[key], value) for key, value in silent)
+
+
+def _matches(row: Row, wanted: Sequence[tuple[str, Any]]) -> bool:
+    for key, value in wanted:
+        found = row.get(key)
+        if not (_same(value, found or "") if key in NAMES else _equal(found, value)):
+            return False
+    return True
 
 
 def _equal(found: Any, wanted: Any) -> bool:
     """Whether a row's value is the one, one of those, or inside the range that the scope names."""
     if found is None:
         return False
-    if isinstance(wanted, str) and wanted == "any":
-        return True
+    if isinstance(wanted, str):
+        return wanted in (found, "any") or str(found) == wanted
     if isinstance(wanted, Mapping):
         return wanted["from"] <= float(found) <= wanted["to"]
     if isinstance(wanted, (list, tuple)):
@@ -157,8 +165,14 @@ def _same(claimed: Any, found: Any) -> bool:
     """Equal numbers, or one name inside the other: 'mi50' is the same as 'AMD Instinct MI50'."""
     if isinstance(claimed, (int, float)):
         return isinstance(found, (int, float)) and math.isclose(claimed, found)
-    one, other = (re.sub(r"[^a-z0-9]", "", str(text).lower()) for text in (claimed, found))
+    one, other = _letters(str(claimed)), _letters(str(found))
     return bool(one and other) and (one in other or other in one)
+
+
+@lru_cache(maxsize=4096)
+def _letters(text: str) -> str:
+    """A name without case and punctuation. Every claim is held against the names of all rows."""
+    return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
 def cells(rows: Sequence[Row]) -> list[str]:

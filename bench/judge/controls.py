@@ -23,6 +23,10 @@ NO_GUESSES = ("autoregressive", "packed")
 """Methods that propose nothing, so that there is nothing to sabotage."""
 TIE_MISSES = 0.1
 """Share of wrong guesses that may be right by accident once a near tie moved the answer off the one they deny."""
+OTHER_MODEL = 0.5
+"""Rounding changes a choice now and then; a shape that changes most of them computes another model's logits."""
+WIDE_NOISE = 0.5
+"""A move of half a logit changes the odds of two tokens by 1.6; below a larger noise a near tie is no close call."""
 DEGRADED = 0.9
 """A solo stream in the treatment's context slower than this, against the baseline, flatters whoever divides by it."""
 
@@ -45,7 +49,8 @@ def arm_controls(cell: StoredCell, table: RunTable) -> list[Control]:
 
 def ratio_of(table: RunTable, arm: str) -> Estimate | None:
     """Speed of a control arm against the baseline, over replicate pairs; None when it did not run."""
-    layout = design(table.arm, table.block, table.prompt, table.order, arm, "baseline", pairs=True)
+    mine, base = table.code_of(arm), table.code_of("baseline")
+    layout = design(table.arm_code, table.block, table.prompt_code, table.order, mine, base, pairs=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         return None if layout is None else layout.contrast(np.log(table.rate / table.concurrent))
 
@@ -116,12 +121,16 @@ def noise(cell: StoredCell) -> Control:
     measured = cell.facts.get("noise") or {}
     if not measured.get("positions"):
         return Control("noise", WARNING, "batch-shape noise was not measured, so no difference is a near tie")
-    return Control(
-        "noise", OK,
-        f"logit gap {measured.get('logit_gap')}, cumulative distribution {measured.get('cdf')}, over "
-        f"{measured['positions']} positions",
-        float(measured.get("logit_gap") or 0.0),
-    )  # fmt: skip
+    gap = float(measured.get("logit_gap") or 0.0)
+    sentence = (f"logit gap {gap:.4g}, cumulative distribution {float(measured.get('cdf') or 0.0):.4g}, over "
+                f"{measured['positions']} positions")  # fmt: skip
+    share = float(measured.get("disagreements") or 0) / measured["positions"]
+    if share > OTHER_MODEL:
+        sentence += f": on one prefix the arm's shape chooses another token at {100 * share:.0f} % of them, so it is no"
+        return Control("noise", VOID, f"{sentence} rounding; {rerun(cell)}", gap)
+    if gap > WIDE_NOISE:
+        return Control("noise", WARNING, f"{sentence}: batch shape alone moves logits so far that ties are wide", gap)
+    return Control("noise", OK, sentence, gap)
 
 
 def grades(cell: StoredCell, hidden: str | None = None) -> Control:

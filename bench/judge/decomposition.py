@@ -49,7 +49,7 @@ def factors(table: RunTable, design: Design) -> Factors:
         cost = np.log(table.seconds["total"] / table.rounds)
         outside = np.log(table.window / table.seconds["total"])
     mine, base = design.levels(per_round)
-    return Factors(mine, base, design.contrast(cost), design.contrast(outside).ratio)
+    return Factors(mine, base, design.contrast(cost), design.ratio(outside))
 
 
 def closes(cell: StoredCell, found: Factors, speedup: float) -> Control:
@@ -78,7 +78,9 @@ def matching_curve(cell: StoredCell, profiles: list[tuple[StoredCell, list[Curve
     """
     layout = "sequences" if subject(cell)["method"] in SEQUENCE_METHODS else "tokens"
     wanted = _identity(cell)
-    fits = [(profile, curve) for profile, found in profiles if _identity(profile) == wanted
+    # The machine first: most of what does not fit is told by it, and it costs nothing to look at.
+    fits = [(profile, curve) for profile, found in profiles
+            if profile.machine == cell.machine and _identity(profile) == wanted
             for curve in found if 1 in curve.step_ms]  # fmt: skip
     if not fits:
         return None
@@ -106,7 +108,7 @@ def predicted_speedup(table: RunTable, design: Design, curve: Curve) -> float:
     decode += table.counters["redecoded"] * curve.step_ms[1] * 1e-3
     rest = table.window - table.seconds["decode"] - table.rebuilt
     with np.errstate(divide="ignore", invalid="ignore"):
-        return design.contrast(np.log(table.tokens.distinct / (decode + rest))).ratio
+        return design.ratio(np.log(table.tokens.distinct / (decode + rest)))
 
 
 def decomposition_rows(cell: StoredCell, table: RunTable) -> list[Row]:

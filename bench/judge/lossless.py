@@ -132,9 +132,9 @@ def _first_unexplained(
 
 
 class _Answers(NamedTuple):
-    """An arm's answers: the last emission of each (block, replicate, stream, position) that the model confirmed.
+    """An arm's answers as a reader was given them: the first emission of each (block, replicate, stream, position).
 
-    What nothing confirmed is left out, as in the stored grades.
+    Positions that nothing ever confirmed are left out, as in the stored grades.
     """
 
     key: np.ndarray
@@ -150,10 +150,11 @@ def _answers(table: RunTable, arm: str) -> _Answers:
     blocks = table.block[members]
     starts = np.flatnonzero(np.r_[True, blocks[1:] != blocks[:-1]])
     replicate = np.arange(len(members)) - np.repeat(starts, np.diff(np.r_[starts, len(members)]))
-    rows = np.flatnonzero(np.isin(table.emits["run"], table.run[members]) & (table.emits["source"] != "unverified"))
+    rows = np.flatnonzero(np.isin(table.emits["run"], table.run[members]))
     run, stream, position = (table.emits[name][rows].astype(np.int64) for name in ("run", "stream", "position"))
     owner = owners(table.run[members], run)
     key = ((blocks[owner] * 256 + replicate[owner]) * 4096 + stream) * 2**24 + position
     order = np.argsort(key, kind="stable")
-    last = order[np.r_[key[order][1:] != key[order][:-1], np.ones(min(len(order), 1), dtype=bool)]]
-    return _Answers(key[last], table.emits["token"][rows][last], run[last], stream[last], position[last])
+    first = order[np.r_[np.ones(min(len(order), 1), dtype=bool), key[order][1:] != key[order][:-1]]]
+    first = first[np.isin(key[first], key[table.confirmed[rows]])]
+    return _Answers(key[first], table.emits["token"][rows][first], run[first], stream[first], position[first])

@@ -82,8 +82,37 @@ class RunTable:
         """Share of the window that was spent outside `llama_decode`, sequential decodes of a rebuild included in it."""
         return 1.0 - _ratio(self.seconds["decode"] + self.rebuilt, self.window)
 
+    @cached_property
+    def _arms(self) -> dict[str, int]:
+        return {name: code for code, name in enumerate(dict.fromkeys(self.arm.tolist()))}
+
+    @cached_property
+    def arm_code(self) -> np.ndarray:
+        """The arms as whole numbers, which compare much faster than words."""
+        return np.array([self._arms[name] for name in self.arm.tolist()])
+
+    @cached_property
+    def prompt_code(self) -> np.ndarray:
+        """The prompts as whole numbers in the order of their names."""
+        return np.unique(self.prompt, return_inverse=True)[1]
+
+    @cached_property
+    def _masks(self) -> dict[str, np.ndarray]:
+        return {name: self.arm_code == code for name, code in self._arms.items()}
+
+    @cached_property
+    def confirmed(self) -> np.ndarray:
+        """Which emits the model stands behind; a method may emit what nothing confirmed."""
+        return self.emits["source"] != "unverified"
+
+    def code_of(self, arm: str) -> int:
+        """The number of an arm in `arm_code`, -1 when no run is of it."""
+        return self._arms.get(arm, -1)
+
     def of(self, arm: str) -> np.ndarray:
-        return self.arm == arm
+        """Mask of an arm's runs, not to be written to."""
+        mask = self._masks.get(arm)
+        return np.zeros(len(self.run), dtype=bool) if mask is None else mask
 
 
 def run_table(cell: StoredCell) -> RunTable:

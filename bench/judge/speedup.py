@@ -13,7 +13,7 @@ import numpy as np
 from bench.judge.decomposition import Factors, factors, predicted_speedup
 from bench.judge.findings import Row, origin, settings, subject
 from bench.judge.lossless import Grade, grade_arm, prompt_parts
-from bench.judge.statistics import Design, Estimate, design, direction
+from bench.judge.statistics import Design, Estimate, block_flags, design, direction
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bench.store import StoredCell
 
 SCOPES = ("answer", "aggregate")
+SoloDesigns = tuple[Design, Design | None]
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,9 @@ def class_masks(table: RunTable) -> dict[str, np.ndarray]:
 
 def contrast_design(table: RunTable, mask: np.ndarray, arm: str = "treatment", base: str = "baseline") -> Design | None:
     """The layout of a contrast over some runs; the others get no weight."""
-    # A block of no other name keeps masked runs out without changing the length of the arrays.
-    arms = np.where(mask, table.arm, "")
-    return design(arms, table.block, table.prompt, table.order, arm, base)
+    # An arm of no other number keeps masked runs out without changing the length of the arrays.
+    arms = np.where(mask, table.arm_code, -2)
+    return design(arms, table.block, table.prompt_code, table.order, table.code_of(arm), table.code_of(base))
 
 
 def speedup_rows(cell: StoredCell, table: RunTable, context: Context) -> list[Row]:
@@ -95,7 +96,7 @@ def speedup_rows(cell: StoredCell, table: RunTable, context: Context) -> list[Ro
         grade = grade_arm(cell.facts, "treatment", prompts)
         if layout is None or grade is None:
             continue
-        found = factors(table, layout)
+        found, solo = factors(table, layout), _solo_designs(table, mask)
         shared = {
             **common,
             "prompt_class": name,
@@ -103,7 +104,7 @@ def speedup_rows(cell: StoredCell, table: RunTable, context: Context) -> list[Ro
             **_round_columns(table, layout, found, context),
         }
         for scope in SCOPES if together > 1 else SCOPES[:1]:
-            rows.append({**shared, **_scope_row(table, mask, layout, scope, grade, context)})
+            rows.append({**shared, **_scope_row(table, solo, layout, scope, grade, context)})
     return rows
 
 
@@ -113,7 +114,7 @@ def _all_streams(table: RunTable, layout: Design) -> Row:
 
 
 def _scope_row(
-    table: RunTable, mask: np.ndarray, layout: Design, scope: str, grade: Grade, context: Context
+    table: RunTable, solo: SoloDesigns | None, layout: Design, scope: str, grade: Grade, context: Context
 ) -> Row:
     divisor = np.log(table.concurrent) if scope == "answer" else np.zeros(len(table.run))
     log_rate = np.log(table.rate) - divisor
@@ -124,25 +125,32 @@ def _scope_row(
     streams = float(np.exp(divisor[table.of("treatment")].max()))
     row |= {
         "steady_tok_s": layout.levels(steady)[0],
-        "steady_speedup": layout.contrast(steady).ratio,
+        "steady_speedup": layout.ratio(steady),
         "counted_tok_s": counted_tok_s,
         "counted_speedup": counted_tok_s / baseline,
         "bound_tok_s": context.bound_tok_s / streams,
     }
-    return row | _against_solo(table, mask, log_rate)
+    return row | _against_solo(solo, log_rate)
 
 
-def _against_solo(table: RunTable, mask: np.ndarray, log_rate: np.ndarray) -> Row:
-    """The second denominator: one stream in the treatment's own context."""
+def _solo_designs(table: RunTable, mask: np.ndarray) -> SoloDesigns | None:
+    """Layouts against the solo arm and, over the same blocks, against the baseline; None where no solo run is."""
     layout = contrast_design(table, mask, "treatment", "solo")
     if layout is None:
+        return None
+    # Both ratios over the blocks that have a solo run, so that prompts do not differ between them.
+    return layout, contrast_design(table, mask & block_flags(table.block, mask & table.of("solo"))[table.block])
+
+
+def _against_solo(solo: SoloDesigns | None, log_rate: np.ndarray) -> Row:
+    """The second denominator: one stream in the treatment's own context."""
+    if solo is None:
         nan = float("nan")
         return {"solo_tok_s": nan, "solo_speedup": nan, "solo_ci_low": nan, "solo_ci_high": nan, "solo_flatters": False}
+    layout, fair = solo
     estimate = layout.contrast(log_rate)
     low, high = estimate.interval()
-    # Both ratios over the blocks that have a solo run, so that prompts do not differ between them.
-    fair = contrast_design(table, mask & np.isin(table.block, table.block[mask & table.of("solo")]))
-    flatters = fair is not None and estimate.ratio > 1.1 * fair.contrast(log_rate).ratio
+    flatters = fair is not None and estimate.ratio > 1.1 * fair.ratio(log_rate)
     return {"solo_tok_s": layout.levels(log_rate)[1], "solo_speedup": estimate.ratio, "solo_ci_low": low,
             "solo_ci_high": high, "solo_flatters": bool(flatters)}  # fmt: skip
 

@@ -7,16 +7,18 @@ that nobody timed has no cost.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from bench.errors import UserError
 from bench.judge.findings import Row, origin, settings
 from bench.judge.statistics import Estimate, mean_estimate
+from bench.judge.tokens import Columns, arrays
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bench.store import StoredCell
 
 
@@ -46,48 +48,71 @@ class Curve:
         return self.step_ms[width]
 
 
+class _Passes(NamedTuple):
+    """Mean log milliseconds of a layout, passes x widths; nan where a pass did not time a width."""
+
+    repeats: np.ndarray
+    widths: np.ndarray
+    log_ms: np.ndarray
+    n_past: int
+
+    def width_1(self) -> dict[int, float] | None:
+        """Cost of width 1 by pass, or None when it was not timed."""
+        column = np.flatnonzero(self.widths == 1)
+        if not len(column):
+            return None
+        return dict(zip(self.repeats.tolist(), self.log_ms[:, column[0]].tolist(), strict=True))
+
+
 def curves(steps: pd.DataFrame) -> list[Curve]:
     """One curve for each layout. Several steps of a width in one pass are averaged before passes are."""
     if steps.empty:
         return []
-    steps = steps.assign(log_ms=np.log(steps["decode_ns"].to_numpy(float) * 1e-6))
-    tables = {}
-    for layout, group in steps.groupby("layout"):
-        passes = group.pivot_table(index="repeat", columns="width", values="log_ms", aggfunc="mean")
-        tables[str(layout)] = passes.mask(_warm_up(passes))
+    columns = arrays(steps)
+    layouts = columns["layout"].astype(str)
+    tables = {str(layout): _passes(columns, layouts == layout) for layout in np.unique(layouts)}
     # A layout whose width 1 was not timed apart has that of the other as its own: one token is one token.
-    ones = [table[1] for table in tables.values() if 1 in table]
-    return [
-        _curve(
-            layout,
-            int(steps["n_past"][steps["layout"] == layout].min()),
-            table,
-            table[1] if 1 in table else next(iter(ones), None),
-        )
-        for layout, table in tables.items()
-    ]
+    ones = {layout: table.width_1() for layout, table in tables.items()}
+    stand_in = next((one for one in ones.values() if one is not None), None)
+    return [_curve(layout, table, ones[layout] or stand_in) for layout, table in tables.items()]
 
 
-def _warm_up(passes: pd.DataFrame) -> pd.DataFrame:
-    """Marks first passes of a width that took much longer than its later ones: a shape that had not been warmed."""
-    marks = pd.DataFrame(False, index=passes.index, columns=passes.columns)
-    if len(passes) > 2:
-        later = passes.iloc[1:].median()
-        marks.iloc[0] = passes.iloc[0] > later + np.log(WARM_UP)
-    return marks
+def _passes(columns: Columns, mask: np.ndarray) -> _Passes:
+    repeats, row = np.unique(columns["repeat"][mask], return_inverse=True)
+    widths, column = np.unique(columns["width"][mask], return_inverse=True)
+    sums, counts = np.zeros((len(repeats), len(widths))), np.zeros((len(repeats), len(widths)))
+    np.add.at(sums, (row, column), np.log(columns["decode_ns"][mask].astype(float) * 1e-6))
+    np.add.at(counts, (row, column), 1)
+    log_ms = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    if len(repeats) > 2:
+        # A first pass that took much longer than the later ones: a shape that had not been warmed.
+        log_ms[0, log_ms[0] > _later(log_ms) + np.log(WARM_UP)] = np.nan
+    return _Passes(repeats, widths, log_ms, int(columns["n_past"][mask].min()))
 
 
-def _curve(layout: str, n_past: int, passes: pd.DataFrame, reference: pd.Series | None) -> Curve:
+def _later(log_ms: np.ndarray) -> np.ndarray:
+    """Median of the passes after the first, nan for a width that only the first one timed."""
+    known = [column[np.isfinite(column)] for column in log_ms[1:].T]
+    return np.array([np.median(column) if len(column) else np.nan for column in known])
+
+
+def _curve(layout: str, passes: _Passes, reference: dict[int, float] | None) -> Curve:
     step_ms, relative = {}, {}
-    for width in passes.columns:
-        logs = passes[width].dropna()
-        step_ms[int(width)] = float(np.exp(logs.mean()))
-        ratio = (logs - reference).dropna().to_numpy() if reference is not None else []
+    at_1 = np.array([(reference or {}).get(repeat, np.nan) for repeat in passes.repeats.tolist()])
+    for width, logs in zip(passes.widths.tolist(), passes.log_ms.T, strict=True):
+        step_ms[width] = _mean_ms(logs)
+        ratio = (logs - at_1)[np.isfinite(logs - at_1)]
         if len(ratio):
-            relative[int(width)] = mean_estimate(ratio, "passes")
+            relative[width] = mean_estimate(ratio, "passes")
     if reference is not None:
-        step_ms.setdefault(1, float(np.exp(reference.mean())))
-    return Curve(layout, n_past, step_ms, relative, int(passes.iloc[0].isna().sum()) if len(passes) else 0)
+        step_ms.setdefault(1, _mean_ms(np.array(list(reference.values()))))
+    return Curve(layout, passes.n_past, step_ms, relative, int(np.isnan(passes.log_ms[0]).sum()))
+
+
+def _mean_ms(logs: np.ndarray) -> float:
+    """Geometric mean of the passes that there are."""
+    known = logs[np.isfinite(logs)]
+    return float(np.exp(known.mean())) if len(known) else float("nan")
 
 
 def step_cost_rows(cell: StoredCell, found: list[Curve]) -> list[Row]:

@@ -160,23 +160,21 @@ def count_runs(emits: Columns, runs: np.ndarray, startup: tuple[np.ndarray, np.n
     )
 
 
-def timeline(emits: pd.DataFrame, start_ns: int, points: int = TIMELINE_POINTS) -> pd.DataFrame:
-    """Counted and distinct tokens over time for one run: t_s, counted, distinct; at most `points` rows.
+def timeline(emits: Columns, start_ns: int, points: int = TIMELINE_POINTS) -> dict[str, np.ndarray]:
+    """Counted and distinct tokens over time for one run: t_s, counted, distinct; at most `points` of each.
 
     Prefill tokens are left out: the clock starts when they are there.
     """
-    rows = emits.sort_values("t_ns", kind="stable")
-    rows = rows.assign(new=~rows.duplicated(["stream", "position"]))[~_prefill(arrays(rows))]
-    curve = pd.DataFrame(
-        {
-            "t_s": (rows["t_ns"].to_numpy() - start_ns) * 1e-9,
-            "counted": np.arange(1, len(rows) + 1),
-            "distinct": rows["new"].cumsum().to_numpy(),
-        }
-    )
-    if len(curve) <= points:
-        return curve
-    return curve.iloc[np.unique(np.linspace(0, len(curve) - 1, points).round().astype(int))]
+    order = np.argsort(emits["t_ns"], kind="stable")
+    stream, position = emits["stream"][order].astype(np.int64), emits["position"][order].astype(np.int64)
+    new = np.zeros(len(order), dtype=bool)
+    new[np.unique(stream * (int(position.max(initial=0)) + 1) + position, return_index=True)[1]] = True
+    rows = ~_prefill(emits)[order]
+    times, distinct = (emits["t_ns"][order][rows] - start_ns) * 1e-9, np.cumsum(new[rows])
+    shown = np.arange(len(times))
+    if len(times) > points:
+        shown = np.unique(np.linspace(0, len(times) - 1, points).round().astype(int))
+    return {"t_s": times[shown], "counted": shown + 1, "distinct": distinct[shown]}
 
 
 def _prefill(emits: Columns) -> np.ndarray:

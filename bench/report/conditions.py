@@ -28,6 +28,8 @@ class CellIndex:
     """What the findings say of each cell, by id."""
 
     rows: dict[str, Row] = field(default_factory=dict)
+    groups: dict[int, tuple[Row, Group]] = field(default_factory=dict, compare=False, repr=False)
+    """The group of each row that was asked for, by the row's id. It holds the row, so that no other gets its id."""
 
     @classmethod
     def of(cls, tables: Ordered) -> CellIndex:
@@ -55,6 +57,12 @@ class CellIndex:
 
 def group_of(row: Row, index: CellIndex) -> Group:
     """What must be equal for two rows to stand in one table."""
+    if id(row) not in index.groups:
+        index.groups[id(row)] = row, _group_of(row, index)
+    return index.groups[id(row)][1]
+
+
+def _group_of(row: Row, index: CellIndex) -> Group:
     model = plain(row.get("model"))
     nested = get(model, "quantization") if isinstance(model, Mapping) else None
     named = [index.find(row, name) for name in ("machine", "build", "model")]
@@ -77,10 +85,14 @@ def _values(rows: Sequence[Row], index: CellIndex, *names: str) -> list[Any]:
     if not found:
         found = [get(index.rows[cell], *names) for cell in all_cells(rows) if cell in index.rows]
         found = [value for value in found if value is not None]
-    unique = {line(value): value for value in found if not isinstance(value, (Mapping, list, tuple, set))}
-    for value in found:
+    single = [value for value in found if type(value) in (str, int, float)]
+    # Thousands of rows have a handful of values; of those that read alike the last one counts.
+    unique = {line(value): value for value in dict.fromkeys(reversed(single)).__reversed__()}
+    for value in found if len(single) < len(found) else ():
         if isinstance(value, (list, tuple, set)):
             unique.update({line(part): part for part in value})
+        elif not isinstance(value, Mapping):
+            unique[line(value)] = value
     return sorted(unique.values(), key=lambda value: sort_key({"value": value}, ["value"]))
 
 
@@ -111,11 +123,11 @@ def _dates(rows: Sequence[Row], index: CellIndex) -> str:
 
 def condition(rows: Sequence[Row], index: CellIndex) -> str:
     """`machine ...; engine build ...; model ...; threads ...; n_predict ...; prompts ...; blocks ...; cells of ...`"""
-    models = sorted({_model(row, index) for row in rows} - {MISSING})
+    groups = {group_of(row, index) for row in rows}
     parts = {
-        "machine": _listed(sorted({line(index.find(row, "machine")) for row in rows} - {MISSING})),
-        "engine build": _listed(sorted({line(index.find(row, "build")) for row in rows} - {MISSING})),
-        "model": _listed(models),
+        "machine": _listed(sorted({machine for machine, *_ in groups} - {MISSING})),
+        "engine build": _listed(sorted({build for _, build, *_ in groups} - {MISSING})),
+        "model": _listed(sorted({_model(group) for group in groups} - {MISSING})),
         "threads": _listed(_threads(rows, index)),
         "n_predict": _listed(_values(rows, index, "n_predict")),
         "prompts": _listed(_values(rows, index, "n_prompts", "prompts")),
@@ -125,6 +137,6 @@ def condition(rows: Sequence[Row], index: CellIndex) -> str:
     return "; ".join(f"{name} {value}" for name, value in parts.items())
 
 
-def _model(row: Row, index: CellIndex) -> str:
-    _, _, model, quantization = group_of(row, index)
+def _model(group: Group) -> str:
+    _, _, model, quantization = group
     return model if quantization == MISSING or model == MISSING else f"{model} {quantization}"

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bench.report.conditions import CellIndex
@@ -20,6 +23,14 @@ if TYPE_CHECKING:
     from bench.report.canvas import Drawing
 
 NAMES = ("speedup", "round_time", "step_cost", "acceptance", "tokens_over_time")
+TABLES = {
+    "speedup": ("speedup", "cells"),
+    "round_time": ("decomposition", "speedup", "cells"),
+    "step_cost": ("step_cost", "speedup", "cells"),
+    "acceptance": ("acceptance", "speedup", "cells"),
+    "tokens_over_time": ("timeline", "speedup", "cells"),
+}
+"""The tables of the findings that each figure is drawn and described from."""
 FORMATS = ("svg", "pdf", "png")
 COLUMNS = ("figure", "title", "condition", "left_out", "cells")
 CREATOR = "bench.report"
@@ -43,21 +54,10 @@ def _rendered(drawing: Drawing, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def _side_file(drawings: dict[str, Drawing]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for name, drawing in drawings.items():
-        cells = " ".join(drawing.cells) or "none"
-        writer.writerow([name, drawing.title, drawing.condition, drawing.left_out, cells])
-    return out.getvalue()
-
-
-def draw_all(tables: Ordered, claims: Sequence[Row]) -> dict[str, Drawing]:
-    """Every figure that the findings have rows for, by name, in the order of `NAMES`."""
+def draw(name: str, tables: Ordered, claims: Sequence[Row]) -> Drawing | None:
+    """One figure, or None when the findings have no rows for it."""
     from bench.report import charts, curves
 
-    index = CellIndex.of(tables)
     drawers = {
         "speedup": charts.speedup,
         "round_time": charts.round_time,
@@ -65,31 +65,52 @@ def draw_all(tables: Ordered, claims: Sequence[Row]) -> dict[str, Drawing]:
         "acceptance": curves.acceptance,
         "tokens_over_time": curves.tokens_over_time,
     }
-    drawn = {name: drawers[name](tables, claims, index) for name in NAMES}
-    return {name: drawing for name, drawing in drawn.items() if drawing is not None}
+    return drawers[name](tables, claims, CellIndex.of(tables))
 
 
-def write_figures(findings: Any, claims: Sequence[Row], out: Path) -> list[Path]:
+def write_figures(findings: Any, claims: Sequence[Row], out: Path, pool: Executor | None = None) -> list[Path]:
     """Writes the figures into `out`/figures and returns their paths; figures.csv comes last.
 
-    A figure of an earlier report that has no rows any more is removed; files of other names are left alone.
-    Raises UserError when the folder cannot be written.
+    With a `pool`, its processes draw a figure each. A figure of an earlier report that has no rows any more is
+    removed; files of other names are left alone. Raises UserError when the folder cannot be written.
     """
-    return draw_into(Ordered(findings), claims, Path(out) / "figures")
+    return started(findings, claims, Path(out) / "figures", pool)()
 
 
-def draw_into(tables: Ordered, claims: Sequence[Row], folder: Path) -> list[Path]:
-    """`write_figures` for tables that are in order already, into the folder itself."""
+def started(
+    findings: Any, claims: Sequence[Row], folder: Path, pool: Executor | None = None
+) -> Callable[[], list[Path]]:
+    """Has the processes of `pool` start to draw; what it returns waits for them, or draws where there is no pool."""
+    open_folder(folder)
+    # Each figure gets the tables that it shows, and no more: they are copied to another process.
+    needed = [SimpleNamespace(**{key: list(getattr(findings, key, None) or []) for key in TABLES[name]})
+              for name in NAMES]  # fmt: skip
+    spread = pool.map if pool else map
+    told = spread(partial(_write_figure, claims=claims, folder=folder), NAMES, needed)
+    return lambda: _finished(dict(zip(NAMES, told, strict=True)), folder)
+
+
+def _write_figure(name: str, findings: Any, claims: Sequence[Row], folder: Path) -> list[str] | None:
+    """Writes a figure in every format, or removes an earlier one; returns its line of figures.csv."""
     from bench.report.canvas import drawing_style
 
-    open_folder(folder)
-    written: list[Path] = []
     with drawing_style():
-        drawings = draw_all(tables, claims)
-        for name, drawing in drawings.items():
-            written += [write_file(folder / f"{name}.{kind}", _rendered(drawing, kind)) for kind in FORMATS]
-    for name in set(NAMES) - set(drawings):
+        drawing = draw(name, Ordered(findings), claims)
         for kind in FORMATS:
-            remove_file(folder / f"{name}.{kind}")
-    written.append(write_file(folder / "figures.csv", _side_file(drawings)))
-    return written
+            if drawing is None:
+                remove_file(folder / f"{name}.{kind}")
+            else:
+                write_file(folder / f"{name}.{kind}", _rendered(drawing, kind))
+    if drawing is None:
+        return None
+    return [name, drawing.title, drawing.condition, drawing.left_out, " ".join(drawing.cells) or "none"]
+
+
+def _finished(told: dict[str, list[str] | None], folder: Path) -> list[Path]:
+    """Writes figures.csv; returns the paths of all files that there are now."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(line for line in told.values() if line)
+    written = [folder / f"{name}.{kind}" for name, line in told.items() if line for kind in FORMATS]
+    return [*written, write_file(folder / "figures.csv", out.getvalue())]

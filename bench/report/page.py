@@ -5,19 +5,26 @@ Knows nothing about records: where a cell's files lie, or how a number was obtai
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from bench.children import children
+from bench.host.cpus import available_cpus
 from bench.report import verdicts
 from bench.report.conditions import CellIndex, condition
 from bench.report.files import open_folder, write_file
 from bench.report.sections import Column, Table, all_sections, tabulate
-from bench.report.tables import Ordered, write_tables
+from bench.report.tables import COLUMNS, Ordered, write_tables
 from bench.report.values import Row, cells_of, line, number, plain, scope_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGE = "report.md"
+MOST_PROCESSES = 3
+"""Each has to load matplotlib, which takes as long as drawing two figures."""
+ENOUGH_ROWS = 2000
+"""With fewer, the tables are written before a child process could have loaded matplotlib."""
 
 
 def write_report(findings: Any, claims: Sequence[Row], out: Path, figures: bool = True) -> list[Path]:
@@ -30,35 +37,57 @@ def write_report(findings: Any, claims: Sequence[Row], out: Path, figures: bool 
     """
     out = Path(out)
     open_folder(out)
-    tables = Ordered(findings)
-    written = write_tables(tables, claims, out)
-    drawn: list[Path] = []
-    if figures:
-        # Imported here: matplotlib takes longer to load than everything else takes to run.
-        from bench.report.figures import draw_into
-
-        drawn = draw_into(tables, claims, out / "figures")
+    with _drawing(findings, claims, out / "figures") if figures else nullcontext(list) as drawings:
+        tables = Ordered(findings)
+        written = write_tables(tables, claims, out)
+        contents = _contents(tables, claims)
+        drawn: list[Path] = drawings()
     shown = {path.stem for path in drawn if path.suffix == ".svg"}
-    page = write_file(out / PAGE, page_text(tables, claims, shown))
+    page = write_file(out / PAGE, _rendered(contents, shown))
     return [page, *written, *drawn]
+
+
+@contextmanager
+def _drawing(findings: Any, claims: Sequence[Row], folder: Path) -> Iterator[Callable[[], list[Path]]]:
+    """Draws the figures while the tables are written; what it yields gives the figures' paths once they are there.
+
+    Child processes draw where there are rows enough to gain by it and processors for it.
+    """
+    # Imported here: matplotlib takes longer to load than everything else takes to run.
+    from bench.report.figures import started
+
+    processes = min(available_cpus(), MOST_PROCESSES)
+    if processes < 2 or sum(len(getattr(findings, name, None) or []) for name in COLUMNS) < ENOUGH_ROWS:
+        yield started(findings, claims, folder)
+        return
+    with children(processes) as pool:
+        yield started(findings, claims, folder, pool)
 
 
 def page_text(tables: Ordered, claims: Sequence[Row], shown: set[str]) -> str:
     """The Markdown page; `shown` names the figures that exist."""
+    return _rendered(_contents(tables, claims), shown)
+
+
+def _contents(tables: Ordered, claims: Sequence[Row]) -> dict[str, Any]:
+    """What the page says, whichever figures there are."""
+    index = CellIndex.of(tables)
+    return {
+        "totals": verdicts.totals(claims),
+        "claims": _verdict_table(claims, index) if claims else None,
+        "meaning": verdicts.MEANING,
+        "sections": all_sections(tables, claims, index),
+    }
+
+
+def _rendered(contents: dict[str, Any], shown: set[str]) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
-    index = CellIndex.of(tables)
-    text = environment.get_template(f"{PAGE}.j2").render(
-        totals=verdicts.totals(claims),
-        claims=_verdict_table(claims, index) if claims else None,
-        meaning=verdicts.MEANING,
-        sections=all_sections(tables, claims, index),
-        shown=shown,
-    )
+    text = environment.get_template(f"{PAGE}.j2").render(**contents, shown=shown)
     return text.rstrip() + "\n"
 
 

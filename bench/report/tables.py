@@ -11,6 +11,8 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 COMMON = ("machine", "build", "cells")
 
+DECIDING = 10
+"""So many columns tell nearly all rows of a table apart; the others are looked at only where these are equal."""
+_FIRST = itemgetter(0)
+
 
 class Ordered:
     """The tables of the findings, each put in order once: the judge's own order may depend on how it read the cells.
@@ -71,7 +77,15 @@ def _ordered(name: str, rows: list[Row]) -> list[Row]:
         rows = [point for row in rows for point in _points(row)]
     else:
         names = ("machine", "build", "cell", *COLUMNS[name], *_extra(name, rows))
-    return sorted(rows, key=lambda row: (sort_key(row, names), cells_of(row)))
+    first = [(sort_key(row, names[:DECIDING]), row) for row in rows]
+    first.sort(key=_FIRST)
+    ordered: list[Row] = []
+    for _, tied in groupby(first, key=_FIRST):
+        members = [row for _, row in tied]
+        if len(members) > 1:
+            members.sort(key=lambda row: (sort_key(row, names[DECIDING:]), cells_of(row)))
+        ordered += members
+    return ordered
 
 
 def _extra(name: str, rows: Sequence[Row]) -> list[str]:
@@ -94,8 +108,13 @@ def cell_text(value: Any) -> str:
     value = plain(value)
     if value is None:
         return MISSING
+    kind = type(value)
+    if kind is str:
+        return " ".join(value.split())
     if isinstance(value, bool):
         return "true" if value else "false"
+    if kind is int:
+        return str(value)
     if isinstance(value, float):
         whole = math.isfinite(value) and value.is_integer() and abs(value) < 1e15
         return str(int(value)) if whole else f"{value:.9g}"
@@ -110,9 +129,10 @@ def table_text(name: str, rows: Sequence[Row]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
-    for row in rows:
-        cells = " ".join(cells_of(row)) or "none"
-        writer.writerow([cells if key == "cells" else cell_text(row.get(key)) for key in header])
+    named = header[:-1]
+    writer.writerows(
+        [*(cell_text(row.get(key)) for key in named), " ".join(cells_of(row)) or "none"] for row in rows
+    )  # fmt: skip
     return out.getvalue()
 
 

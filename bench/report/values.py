@@ -15,6 +15,7 @@ Row = Mapping[str, Any]
 
 MISSING = "n/a"
 _PAIR = re.compile(r"(\w+)\s*[=:]\s*([^\s,;=]+)")
+_SCALARS = {str, float, int, bool, type(None)}
 _BLANK = {"", "nan", "none", "null", "n/a", "<na>", "nat"}
 
 
@@ -39,7 +40,8 @@ def get(row: Row, *names: str) -> Any:
     """The first of `names` that the row has a value for; the name of a nested group when the value is one."""
     for name in names:
         value = plain(row.get(name))
-        if isinstance(value, Mapping) and "name" in value:
+        # The usual kinds first: to ask whether something is a Mapping takes longer than all else here.
+        if type(value) not in _SCALARS and isinstance(value, Mapping) and "name" in value:
             value = plain(value["name"])
         if value is not None:
             return value
@@ -105,7 +107,10 @@ def line(value: Any) -> str:
 
 def cells_of(row: Row) -> list[str]:
     """Ids of the cells that a row rests on, sorted."""
-    value = plain(row.get("cells"))
+    value = row.get("cells")
+    if type(value) is list and len(value) == 1 and type(value[0]) is str:
+        return [value[0]] if value[0] else []
+    value = plain(value)
     if value is None:
         value = plain(row.get("cell"))
     if value is None or value == "none":
@@ -123,7 +128,12 @@ def sort_key(row: Row, names: Iterable[str]) -> tuple[tuple[int, float, str], ..
     key: list[tuple[int, float, str]] = []
     for name in names:
         value = plain(row.get(name))
-        if value is None:
+        kind = type(value)
+        if kind is float:
+            key.append((0, value, ""))
+        elif kind is str:
+            key.append((1, 0.0, value))
+        elif value is None:
             key.append((2, 0.0, ""))
         elif is_number(value):
             key.append((0, float(value), ""))

@@ -152,6 +152,18 @@ def test_wrong_logits_at_a_width_are_never_a_near_tie(tmp_path):
     assert everything(findings)["lossless"] == "divergent"
 
 
+def test_a_shape_that_computes_another_model_is_no_noise(tmp_path):
+    assert "noise" in voids(judged(tmp_path, toy(wrong_from_width=4), config("packed")))
+
+
+def test_guesses_that_rounding_takes_back_are_graded_as_they_were_given(tmp_path):
+    """At temperature 0 too: a near tie makes the published loop say two tokens at one place."""
+    findings = judged(tmp_path, replace(toy(noise=0.05), spread=0.1), config(streams=4))
+    assert "lossless" not in voids(findings), [row["sentence"] for row in findings.controls]
+    rounds = next(row for row in findings.acceptance if row["position"] == 0)
+    assert rounds["rate"] < 1, "the toy must take something back, or this tests nothing"
+
+
 def test_rounding_noise_is_a_near_tie(tmp_path):
     model = replace(toy(noise=0.02), spread=0.05)
     row = everything(judged(tmp_path, model, config("packed")))

@@ -53,6 +53,11 @@ def test_one_profile_for_all_contrasts_of_a_model():
     assert [cell.kind for cell in planned] == ["profile"] + ["contrast"] * 6
 
 
+def test_a_profile_does_not_depend_on_the_prompts():
+    ids = {plan("streams=2", f"prompts={name}", profile=True)[0].id for name in ("short", "default")}
+    assert len(ids) == 1
+
+
 def test_records_do_not_tell_where_the_model_lay():
     (cell,) = plan("streams=2")
     assert cell.config["model"]["path"] == "a.gguf"

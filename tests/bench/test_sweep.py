@@ -125,7 +125,8 @@ def test_a_child_that_writes_nothing_has_failed(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("code", "errors", "sentence"),
     [(-4, "", "`make setup NATIVE=0`"), (-9, "", "memory"), (3, "a\nb\nc\nd\n", "b | c | d"),
-     (1, "", "printed nothing")],
+     (1, "", "printed nothing"),
+     (-11, 'Fatal Python error: Segmentation fault\n\n  File "llama.py", line 78 in load\n  File "x.py"\n', "line 78")],
 )  # fmt: skip
 def test_why_a_child_died(code, errors, sentence):
     assert sentence in crash_sentence(code, errors)
@@ -208,3 +209,13 @@ def test_the_estimate_says_nothing_before_it_knows_and_then_scales():
     estimate.add(10, 20.0)
     assert estimate.left(0, 0, 0) == pytest.approx(180)
     assert estimate.left(10, 0.5, 10.0) == pytest.approx(170)
+
+
+def test_sampling_in_the_engine_is_graded_as_well(tmp_path):
+    """Replays need logits, which such a context does not keep."""
+    words = [*SMALL, "streams=2", "method=packed", "engine.sampler=backend", f"results={tmp_path / 'res'}"]
+    outcome, _ = sweep(words)
+    assert not outcome.failed, outcome.failed
+    (cell,) = load_cells(tmp_path / "res")
+    assert cell.facts["noise"]["disagreements"] == 0
+    assert all(row["first_difference"] is None for row in cell.facts["lossless"])

@@ -133,6 +133,7 @@ def test_facts_are_read_back(model):
     facts = ctx.facts()
     assert (facts["n_seq_max"], facts["n_ctx_seq"], facts["threads"]) == (3, 256, 1)
     assert facts["flash_attn"] == "on"
+    assert context(model).facts()["flash_attn"] in ("enabled", "disabled"), "what auto became is read back"
     f16 = context(model, n_seq_max=3).facts()
     assert 0 < facts["kv_bytes"] < f16["kv_bytes"]
     assert facts["layers_offloaded"] == 0
@@ -145,7 +146,18 @@ def test_the_log_is_kept_and_read():
     assert layers_offloaded("load_tensors: offloaded 20/31 layers to GPU") == (20, 31)
     assert layers_offloaded("nothing") is None
     assert flash_attention("llama_context: Flash Attention was auto, set to enabled") == "enabled"
+    assert flash_attention("resolve_fused_ops: Flash Attention enabled") == "enabled"
+    assert flash_attention("resolve_fused_ops: fused DeepSeek V4 HC pre enabled") is None
     text = "CUDA0 KV buffer size =  100.00 MiB\n CPU KV buffer size =   28.50 MiB\n CPU RS buffer size = 2.00 MiB\n"
     assert buffer_bytes(text)["kv_bytes"] == int(128.5 * 1024 * 1024)
     assert buffer_bytes(text)["state_bytes"] == 2 * 1024 * 1024
     assert EngineLog().last_error() == "llama.cpp printed nothing"
+
+
+def test_a_context_that_samples_in_the_engine_has_no_logits(model, prompt):
+    ctx = context(model, sampler="backend")
+    prefill(ctx, prompt, 0)
+    assert len(ctx.greedy()) == 1
+    with pytest.raises(EngineError, match="samples on the backend"):
+        ctx.logits()
+    ctx.close()

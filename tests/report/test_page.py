@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,32 @@ def test_without_figures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
         "sys.exit('matplotlib' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_a_child_process_draws_the_same_figures_and_hands_back_its_error(tmp_path: Path, monkeypatch) -> None:
+    alone = write_report(stand_ins.full(), stand_ins.claims(), tmp_path / "alone")
+    monkeypatch.setattr("bench.report.page.ENOUGH_ROWS", 0)
+    monkeypatch.setattr("bench.report.page.available_cpus", lambda: 2)
+    drawn_here: list[str] = []
+    monkeypatch.setattr("bench.report.figures._rendered", _recorded(drawn_here))
+    beside = write_report(stand_ins.full(), stand_ins.claims(), tmp_path / "beside")
+    assert not drawn_here
+    assert [path.relative_to(tmp_path / "beside") for path in beside] == [
+        path.relative_to(tmp_path / "alone") for path in alone
+    ]
+    assert [path.read_bytes() for path in beside] == [path.read_bytes() for path in alone]
+    (tmp_path / "blocked").mkdir()
+    (tmp_path / "blocked" / "figures").write_text("in the way")
+    with pytest.raises(UserError, match="figures"):
+        write_report(stand_ins.full(), stand_ins.claims(), tmp_path / "blocked")
+
+
+def _recorded(calls: list[str]) -> Callable[..., bytes]:
+    """The drawing of a file, noting in this process that it ran in it."""
+    from bench.report.figures import _rendered
+
+    def rendered(drawing: object, kind: str) -> bytes:
+        calls.append(kind)
+        return _rendered(drawing, kind)
+
+    return rendered

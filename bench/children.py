@@ -1,0 +1,35 @@
+"""Child processes that share the work of a report. Knows nothing about the work.
+
+An error of a child is raised in the parent, an interrupt is the parent's to answer, and no child outlives the work.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+
+from bench.errors import UserError
+
+
+@contextmanager
+def children(count: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool of `count` processes. Raises `UserError` when one of them is ended from outside."""
+    pool = ProcessPoolExecutor(count, initializer=_leave_signals_to_parent)
+    try:
+        yield pool
+    except BrokenProcessPool as error:
+        raise UserError(
+            "a child process of the report was ended from outside, most likely for want of memory; free some and run "
+            "`python -m bench report` again"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_signals_to_parent() -> None:
+    """An interrupt reaches the whole process group; the parent alone answers it, and its pool ends the children."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,0 +1,39 @@
+"""What is committed comes from the committed records: the reference report and the README's table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bench.cli import main
+from bench.judge import judge
+from bench.report.readme import REFERENCE, ROOT, put, table
+from bench.store import load_cells
+
+REGENERATE = "make report ARGS='results=results/reference reports=reports/reference' && python -m bench.report.readme"
+
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
+
+
+def same_text(name: Path, made: str, kept: str) -> None:
+    """Equal but for the last printed digit of a number: other processors round the last bits otherwise."""
+    assert NUMBER.sub("#", made) == NUMBER.sub("#", kept), f"{name}: {REGENERATE}"
+    mine, theirs = ([float(number) for number in NUMBER.findall(text)] for text in (made, kept))
+    assert mine == pytest.approx(theirs, rel=2e-3), f"{name}: {REGENERATE}"
+
+
+def test_the_committed_report_is_what_the_committed_records_give(tmp_path, capsys):
+    assert main(["report", f"results={REFERENCE}", f"reports={tmp_path}"]) == 0
+    committed = ROOT / "reports" / "reference"
+    names = [*sorted(path.relative_to(committed) for path in committed.rglob("*.csv")), Path("report.md")]
+    assert len(names) > 5
+    for name in names:
+        same_text(name, (tmp_path / name).read_text(), (committed / name).read_text())
+
+
+def test_the_readme_shows_the_reference_results():
+    text = (ROOT / "README.md").read_text()
+    assert put(text, table(judge(load_cells(REFERENCE)))) == text, REGENERATE
