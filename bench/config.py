@@ -93,7 +93,7 @@ class MeasureConfig:
     """Prompts whose answer is replayed in both shapes to measure the noise."""
     step_widths: int = 16
     step_passes: int = 3
-    step_repeats: int = 3
+    step_repeats: int = 2
     step_depth: int = 32
     """Tokens already in every sequence when a step is timed."""
 
