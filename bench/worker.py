@@ -161,7 +161,7 @@ def main() -> int:
     environment = job["environment"] | {"time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     write_cell(
         Path(job["folder"]), config=job["config"] | {"kind": job["kind"]}, env=environment,
-        status=status, facts=facts, tables=tables, log=_engine_log(),
+        status=status, facts=facts, tables=tables, log=_engine_log(job["model_path"]),
     )  # fmt: skip
     return 0
 
@@ -180,10 +180,11 @@ def _status_of(error: Exception) -> dict:
     return {"state": "failed", "reason": reason}
 
 
-def _engine_log() -> str:
+def _engine_log(model_path: str) -> str:
+    """llama.cpp's log without the folder of the model: records travel, and a folder tells about a machine only."""
     from pti_loop import llama
 
-    return llama.log().since()
+    return llama.log().since().replace(model_path, Path(model_path).name)
 
 
 if __name__ == "__main__":

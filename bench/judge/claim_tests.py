@@ -17,6 +17,8 @@ from bench.judge.sheet import GRADES, Claim
 MARGIN = 0.05
 """A published gain counts as reached from 5 % below it on; fixed before any run."""
 
+REFUTING = 0.999
+"""A true claim would be refuted in one sweep of twenty at 95 %; a refutation needs more."""
 HALF_WIDTH = 0.10
 """Widest half interval of a rate that still tells anything, unless the claim's rule says another."""
 
@@ -223,12 +225,16 @@ def collision(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
         needed = claim.rule.min_temperatures
         why = f"It needs {needed} temperatures above 0 and {len(temperatures)} are measured ({listed})."
         return [Outcome("inconclusive", why, cells=tuple(cells(rows)))]
-    # One interval in twenty leaves the truth outside; m of them are widened so that all m hold together at 95 %.
-    widen = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / len(best)) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-    return [_collision_at(claim, row, widen) for row in best.values()]
+    # One interval in twenty leaves the truth outside; m of them are widened so that all m hold together.
+    widen = [
+        NormalDist().inv_cdf(1 - (1 - confidence) / 2 / len(best)) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+        for confidence in (CONFIDENCE, REFUTING)
+    ]
+    return [_collision_at(claim, row, *widen) for row in best.values()]
 
 
-def _collision_at(claim: Claim, row: Row, widen: float) -> Outcome:
+def _collision_at(claim: Claim, row: Row, near: float, far: float) -> Outcome:
+    """Within `near` half-widths of 0 it is reproduced, beyond `far` refuted; between them more draws have to tell."""
     middle, low, high = (figure(row, name) for name in ("difference", "difference_low", "difference_high"))
     tested = figure(row, "tested") or 0
     if middle is None or low is None or high is None:
@@ -238,8 +244,10 @@ def _collision_at(claim: Claim, row: Row, widen: float) -> Outcome:
     shown = f"accepted minus collision {middle:+.4f} {span(low, high)} of {tested:g} guesses at {label(row)}"
     if half > limit:
         verdict, why = "inconclusive", f"The half-width is above {number(limit)}: {shown}."
-    elif middle - widen * (middle - low) <= 0 <= middle + widen * (high - middle):
+    elif abs(middle) <= near * half:
         verdict, why = "reproduced", f"0 lies inside: {shown}."
+    elif abs(middle) <= far * half:
+        verdict, why = "inconclusive", f"0 lies outside at 95 % and inside at 99.9 %, so draw more: {shown}."
     else:
         verdict, why = "refuted", f"0 lies outside: {shown}."
     return Outcome(verdict, why, middle, low, high, tuple(cells([row])))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.report.conditions import CellIndex, condition
+from bench.report.conditions import CellIndex, condition, grouped
 from bench.report.tables import Ordered
 from bench.report.values import Row, fixed
 
@@ -29,17 +29,22 @@ _NAMES = {
 
 
 def table(findings: Any) -> str:
-    """Markdown: condition line, then greedy speed-ups over plain decoding, one row an arm."""
+    """Markdown: for each machine a condition line, then greedy speed-ups over plain decoding, one row an arm."""
     ordered = Ordered(findings)
+    index = CellIndex.of(ordered)
     rows = [
         row for row in ordered.rows("speedup")
         if row["prompt_class"] == "all" and row["temperature"] == 0 and row["method"] != "autoregressive"
     ]  # fmt: skip
+    parts = [_part(members, index) for _, members in grouped(rows, index)]
+    return "\n\n".join(parts)
+
+
+def _part(rows: Sequence[Row], index: CellIndex) -> str:
     answers = [row for row in rows if row["scope"] == "answer"]
     sums = {row["cells"][0]: row for row in rows if row["scope"] == "aggregate"}
     lines = [
-        f"Conditions: {condition(answers, CellIndex.of(ordered))}; temperature 0. Speed-ups over plain decoding, with "
-        "95 % intervals.",
+        f"Conditions: {condition(answers, index)}; temperature 0. Speed-ups over plain decoding, with 95 % intervals.",
         "",
         "| way of decoding | one answer | in sum over streams | every emit counted | published | output |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -76,7 +77,10 @@ def test_a_real_sweep_measures_and_reads_back(tmp_path):
     assert (cell.runs["n_prompt"] == cell.runs["n_prompt_evaluated"]).all()
     assert cell.facts["engine"]["treatment"]["n_seq_max"] == 2
     assert cell.facts["noise"]["positions"] > 0
-    assert str(Path.home()) not in (tmp_path / "res").joinpath(cell.machine, cell.cell, "cell.yaml").read_text()
+    folder = tmp_path / "res" / cell.machine / cell.cell
+    log = gzip.decompress((folder / "engine.log.gz").read_bytes()).decode()
+    assert "SmolLM2-135M-Instruct.Q4_1.gguf" in log
+    assert "site-packages" not in log + (folder / "cell.yaml").read_text(), "records do not tell where a model lay"
     beyond = cell.facts["process"]["anonymous_bytes"] - cell.facts["process"]["engine_buffer_bytes"]
     assert beyond < 250e6, "what a worker takes beside llama.cpp's own buffers"
 

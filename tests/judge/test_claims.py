@@ -149,10 +149,14 @@ def test_collision_needs_four_temperatures_above_zero() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
-    [(0.10, 0.16, "refuted"), (-0.2, 0.2, "inconclusive"), (-0.05, 0.05, "reproduced"), (0.001, 0.05, "reproduced")],
+    [(0.10, 0.16, "refuted"), (-0.2, 0.2, "inconclusive"), (-0.05, 0.05, "reproduced"), (0.001, 0.05, "reproduced"),
+     (0.018, 0.132, "inconclusive")],
 )
 def test_one_temperature_decides_the_collision_claim(low: float, high: float, expected: str) -> None:
-    """The last case excludes 0 by itself, as one in twenty does; judged with three others it does not count."""
+    """(0.001, 0.05) excludes 0 by itself, as one in twenty does; judged with three others it does not count.
+
+    The last case was measured once: outside at 95 % of all four together, inside at 99.9 %.
+    """
     odd = accepted(temperature=1.0, difference=(low + high) / 2, difference_low=low, difference_high=high)
     rows = [*(accepted(temperature=one) for one in (0.3, 0.6, 0.8)), odd]
     assert verdict("pti.acceptance.collision", acceptance=rows)["verdict"] == expected
