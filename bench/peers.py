@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bench.arms import context_spec
@@ -16,6 +17,8 @@ from bench.config import Config
 from bench.errors import UserError
 from pti_loop.engine import Model, prefill
 
+_MARGIN = 16
+"""Tokens of a context beside those generated: the prompt, and a warm-up."""
 _FLASH = {"auto": "auto", "on": "1", "off": "0"}
 _FLASH_BATCHED = {"auto": "auto", "on": "on", "off": "off"}
 
@@ -54,7 +57,9 @@ def _pair(number: int, width: int, tool: str, model: Model, config: Config, thei
 
 def _ours(model: Model, config: Config, width: int) -> float:
     """Tokens per second of a plain loop of `width` streams from an almost empty context, choice of token included."""
-    ctx = model.context(context_spec(config, width, width))
+    # Their context holds what they generate and little more; a longer one would have a wider attention than theirs.
+    spec = replace(context_spec(config, width, width), n_ctx=config.peers.n_gen + _MARGIN)
+    ctx = model.context(spec)
     try:
         for sequence in range(width):
             prefill(ctx, [1], sequence)
@@ -84,10 +89,10 @@ def _llama_bench(config: Config, model_path: Path) -> float:
 def _batched_bench(config: Config, model_path: Path, width: int) -> float:
     engine, peers = config.engine, config.peers
     printed = _run([
-        peers.llama_batched_bench, "-m", model_path, "-c", (peers.n_gen + 16) * width, "-npp", 1, "-ntg", peers.n_gen,
-        "-npl", width, "-t", engine.threads, "-tb", engine.threads, "-ngl", engine.n_gpu_layers, "-b", engine.n_batch,
-        "-ub", engine.n_ubatch, "-ctk", engine.type_k, "-ctv", engine.type_v, "-fa", _FLASH_BATCHED[engine.flash_attn],
-        "--output-format", "jsonl",
+        peers.llama_batched_bench, "-m", model_path, "-c", (peers.n_gen + _MARGIN) * width, "-npp", 1,
+        "-ntg", peers.n_gen, "-npl", width, "-t", engine.threads, "-tb", engine.threads,
+        "-ngl", engine.n_gpu_layers, "-b", engine.n_batch, "-ub", engine.n_ubatch, "-ctk", engine.type_k,
+        "-ctv", engine.type_v, "-fa", _FLASH_BATCHED[engine.flash_attn], "--output-format", "jsonl",
     ])  # fmt: skip
     rows = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
     return float(rows[-1]["speed_tg"])
