@@ -185,6 +185,8 @@ def acceptance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Draw
 
 def _acceptance_panel(axes: Axes, rows: Sequence[Row], published: Sequence[Point], index: CellIndex) -> list[Row]:
     drawn: list[Row] = []
+    # Where a temperature was measured twice, more guesses say more; the verdict rests on them too.
+    rows = sorted(rows, key=lambda row: -(figure(row, "tested") or 0.0))
     series = [(names, _one_per_x(members, "temperature")) for names, members in _split(rows, index, SERIES_NAMES)]
     # The curves over most temperatures are the ones that the figure is about.
     series = sorted(series, key=lambda item: -len(item[1]))[:MAX_SERIES]
