@@ -17,7 +17,6 @@ from bench.errors import UserError, nearest
 from bench.store import read_status
 
 _NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile")
-_DRAWS_GUESSES = "stagger"
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def _contrast_values(config: Config) -> dict:
     if config.streams == 1 or config.method.name == "autoregressive":
         values["streams"] = 1
         values["method"] = asdict(type(config.method)(name="autoregressive"))
-    elif config.method.name != _DRAWS_GUESSES:
+    elif config.method.name != "stagger":  # the only one with parameters of its own
         values["method"] = asdict(type(config.method)(name=config.method.name))
     elif config.temperature == 0:
         values["method"]["draws"] = "independent"

@@ -146,7 +146,7 @@ def _install(pins, venv: Path, backend: str, native: bool, key: str) -> None:
     start = time.monotonic()
     (venv / STAMP).unlink(missing_ok=True)
     kind = "for this CPU only" if native else "portable"
-    print(f"setting up {venv}: backend {backend}, {kind}; a first build takes about 6 minutes on two cores")
+    print(f"setting up {venv}: backend {backend}, {kind}; a first build takes about 9 minutes on two cores")
     steps = Steps(7, venv / LOG)
     env = build_environment(os.environ)
     if _usable(venv):
