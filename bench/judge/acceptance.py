@@ -110,7 +110,7 @@ def acceptance_rows(cell: StoredCell, table: RunTable) -> list[Row]:
               "independent_runs": int(mask.sum())}  # fmt: skip
     raw = {"rounds": counts.rounds, "drafted": counts.drafted, "verified": counts.verified, "bonus": counts.bonus,
            "redecoded": counts.redecoded, **counts.rates()}  # fmt: skip
-    used = np.isin(table.draws["run"], table.run[mask])
+    used = mask[table.draws["owner"]]
     hit = (table.draws["guess"] == table.draws["drawn"])[used]
     collision, depth = table.draws["collision"][used].astype(float), table.draws["depth"][used]
     rows = [{**common, "position": 0, **raw, **_share(counts.accepted, counts.verified), **_against(hit, collision)}]
@@ -130,12 +130,10 @@ def certain(cell: StoredCell) -> bool:
 
 def draws_disagree(table: RunTable) -> str | None:
     """Runs whose single draws do not add up to their rounds' counters, as a sentence."""
-    runs, hit = table.draws["run"], table.draws["guess"] == table.draws["drawn"]
-    if not len(runs):
+    owner, hit = table.draws["owner"], table.draws["guess"] == table.draws["drawn"]
+    if not len(owner):
         return None
-    span = int(max(runs.max(), table.run.max())) + 1
-    tested = np.bincount(runs, minlength=span)[table.run]
-    accepted = np.bincount(runs[hit], minlength=span)[table.run]
+    tested, accepted = (np.bincount(rows, minlength=len(table.run)) for rows in (owner, owner[hit]))
     said = table.counters["verified"], table.counters["accepted"]
     wrong = np.flatnonzero((tested > 0) & ((tested != said[0]) | (accepted != said[1])))
     if len(wrong):

@@ -102,7 +102,8 @@ def matching(claim: Claim, findings: Tables) -> list[Row]:
     silent = [(key, value) for key, value in DEFAULTS.items() if key not in scope]
     wanted = [(key, value) for key, value in scope.items() if key != "per"]
     rows = getattr(findings, table_of(claim), None) or ()
-    return [row for row in rows if row.get("scope", per) == per and _is_default(row, silent) and _matches(row, wanted)]
+    # What the claim names first: that leaves few rows to look at further.
+    return [row for row in rows if row.get("scope", per) == per and _matches(row, wanted) and _is_default(row, silent)]
 
 
 def _is_default(row: Row, silent: Sequence[tuple[str, Any]]) -> bool:

@@ -77,12 +77,12 @@ def nothing_cached(cell: StoredCell, table: RunTable) -> Control:
 def balanced(cell: StoredCell, table: RunTable) -> Control:
     """In every block each arm has the same mean place and number of runs, so that linear drift cancels."""
     _, block = np.unique(table.block, return_inverse=True)
-    arms, arm = np.unique(table.arm, return_inverse=True)
-    group = block * len(arms) + arm
-    size = (block.max() + 1) * len(arms)
-    count = np.bincount(group, minlength=size).reshape(-1, len(arms))
+    arms = int(table.arm_code.max()) + 1
+    group = block * arms + table.arm_code
+    size = (block.max() + 1) * arms
+    count = np.bincount(group, minlength=size).reshape(-1, arms)
     with np.errstate(invalid="ignore", divide="ignore"):
-        place = np.bincount(group, weights=table.order, minlength=size).reshape(-1, len(arms)) / count
+        place = np.bincount(group, weights=table.order, minlength=size).reshape(-1, arms) / count
     uneven = np.nanmax(place, axis=1) - np.nanmin(place, axis=1) > 1e-9
     lone = ((count > 0) & (count != count.max(axis=1, keepdims=True))).any(axis=1)
     bad = np.flatnonzero(uneven | lone)

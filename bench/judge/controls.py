@@ -175,7 +175,7 @@ def _tested(cell: StoredCell, table: RunTable, arm: str) -> tuple[int, int]:
         accepted, verified = (int(table.counters[name][mine].sum()) for name in ("accepted", "verified"))
         return accepted, verified
     end = int(table.n_predict[mine].min()) - int(cell.config.get("streams") or 1)
-    known = np.isin(draws["run"], table.run[mine]) & (draws["position"] < end)
+    known = mine[draws["owner"]] & (draws["position"] < end)
     return int((known & (draws["guess"] == draws["drawn"])).sum()), int(known.sum())
 
 

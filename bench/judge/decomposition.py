@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.judge.findings import OK, VOID, WARNING, Control, Row, origin, rerun, settings, subject
-from bench.judge.statistics import Design, Estimate
+from bench.judge.statistics import Design, Estimate, known_mean
 from bench.judge.step_cost import Curve
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def decomposition_rows(cell: StoredCell, table: RunTable) -> list[Row]:
                 "host_ms": host,
                 "total_ms": part["total"],
                 "between_ms": 1e3 * float((table.window - table.seconds["total"])[mine].sum()) / count,
-                "host_share": float(np.nanmean(table.host[mine])),
+                "host_share": known_mean(table.host[mine]),
                 "rounds": count,
                 "startup_rounds": int(table.startup_rounds[mine].sum()),
                 "tokens_per_round": float(table.tokens.distinct[mine].sum()) / count,

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bench.judge.tokens import owners
-
 if TYPE_CHECKING:
     from bench.judge.rates import RunTable
     from bench.store import StoredCell
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
 IDENTICAL, NEAR_TIE, DIVERGENT = "identical", "near_tie", "divergent"
 NOISE_OF = {"logit_gap": "logit_gap", "cdf_distance": "cdf"}
 """Which measured noise a gap is compared with."""
+POSITIONS, STREAMS, REPLICATES = 2**24, 4096, 256
+"""More than any cell has of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +100,14 @@ def unexplained(cell: StoredCell, table: RunTable, arms: Iterable[str]) -> dict[
 
     Replicates are compared pair by pair: k-th run of the arm in a block with the k-th baseline run.
     """
-    base = _answers(table, "baseline")
+    said = _said(table)
+    base = said.of(table.of("baseline"))
     found = {}
     for arm in arms:
-        mine = _answers(table, arm)
+        mine = said.of(table.of(arm))
         _, i, j = np.intersect1d(base.key, mine.key, assume_unique=True, return_indices=True)
         wrong = j[base.token[i] != mine.token[j]]
-        places = zip(*(column[wrong].tolist() for column in (mine.run, mine.stream, mine.position)), strict=True)
+        places = zip(table.run[mine.owner[wrong]].tolist(), *_place(mine.key[wrong]), strict=True)
         sentence = _first_unexplained(cell, table, arm, sorted(places)) if len(wrong) else None
         if sentence:
             found[arm] = sentence
@@ -131,30 +132,51 @@ def _first_unexplained(
     return None
 
 
-class _Answers(NamedTuple):
-    """An arm's answers as a reader was given them: the first emission of each (block, replicate, stream, position).
+class _Said(NamedTuple):
+    """What a reader was given first at each (block, replicate, stream, position), the four in one number as `key`.
 
-    Positions that nothing ever confirmed are left out, as in the stored grades.
+    Positions that nothing ever confirmed are left out, as in the stored grades. `owner` is the run's index.
     """
 
     key: np.ndarray
     token: np.ndarray
-    run: np.ndarray
-    stream: np.ndarray
-    position: np.ndarray
+    owner: np.ndarray
+
+    def of(self, runs: np.ndarray) -> _Said:
+        """Those of some runs, given as a mask."""
+        mine = runs[self.owner]
+        return _Said(*(column[mine] for column in self))
 
 
-def _answers(table: RunTable, arm: str) -> _Answers:
-    members = np.flatnonzero(table.of(arm))
-    members = members[np.lexsort((table.order[members], table.block[members]))]
-    blocks = table.block[members]
-    starts = np.flatnonzero(np.r_[True, blocks[1:] != blocks[:-1]])
-    replicate = np.arange(len(members)) - np.repeat(starts, np.diff(np.r_[starts, len(members)]))
-    rows = np.flatnonzero(np.isin(table.emits["run"], table.run[members]))
-    run, stream, position = (table.emits[name][rows].astype(np.int64) for name in ("run", "stream", "position"))
-    owner = owners(table.run[members], run)
-    key = ((blocks[owner] * 256 + replicate[owner]) * 4096 + stream) * 2**24 + position
-    order = np.argsort(key, kind="stable")
-    first = order[np.r_[np.ones(min(len(order), 1), dtype=bool), key[order][1:] != key[order][:-1]]]
-    first = first[np.isin(key[first], key[table.confirmed[rows]])]
-    return _Answers(key[first], table.emits["token"][rows][first], run[first], stream[first], position[first])
+def _place(key: np.ndarray) -> tuple[list[int], list[int]]:
+    """Stream and position of keys."""
+    return (key // POSITIONS % STREAMS).tolist(), (key % POSITIONS).tolist()
+
+
+def _said(table: RunTable) -> _Said:
+    emits, owner = table.emits, table.emits["owner"]
+    turn = (table.block * REPLICATES + _replicates(table))[owner]
+    key = (turn * STREAMS + emits["stream"]) * POSITIONS + emits["position"]
+    # By run, then key; stable, so that the first row of an answer's position is its first emission.
+    order = np.lexsort((key, owner))
+    key, owner = key[order], owner[order]
+    starts = np.flatnonzero(_changes(key) | _changes(owner))
+    kept = np.logical_or.reduceat(table.confirmed[order], starts) if len(starts) else np.zeros(0, dtype=bool)
+    first = starts[kept]
+    return _Said(key[first], emits["token"][order][first], owner[first])
+
+
+def _replicates(table: RunTable) -> np.ndarray:
+    """Which of its arm's runs in its block each run is, from 0, in their order."""
+    order = np.lexsort((table.order, table.block, table.arm_code))
+    starts = np.flatnonzero(_changes(table.arm_code[order]) | _changes(table.block[order]))
+    replicate = np.empty(len(order), dtype=np.int64)
+    replicate[order] = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
+    return replicate
+
+
+def _changes(values: np.ndarray) -> np.ndarray:
+    """Where a value differs from the one before it; the first one does."""
+    changed = np.ones(len(values), dtype=bool)
+    changed[1:] = values[1:] != values[:-1]
+    return changed

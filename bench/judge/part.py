@@ -137,17 +137,16 @@ def _void_columns(controls: list[Control]) -> Row:
 
 
 def _timeline_rows(cell: StoredCell, table: RunTable) -> list[Row]:
-    """Tokens over time of the treatment's run of median speed, for cells that emit a token twice."""
+    """Tokens over time of the treatment's run of median speed, in one row, for a cell that emits a token twice."""
     mine = np.flatnonzero(table.of("treatment"))
     if not table.tokens.duplicates[mine].any():
         return []
     middle = mine[np.argsort(table.rate[mine], kind="stable")[len(mine) // 2]]
     rows = table.emits["run"] == table.run[middle]
     emits = {name: table.emits[name][rows] for name in ("stream", "position", "round", "t_ns")}
-    common = {**origin(cell), **subject(cell), "cell": cell.cell, "run": int(table.run[middle])}
     curve = timeline(emits, int(table.start_ns[middle]))
-    points = zip(*(values.tolist() for values in curve.values()), strict=True)
-    return [{**common, **dict(zip(curve, point, strict=True))} for point in points]
+    points = {name: values.tolist() for name, values in curve.items()}
+    return [{**origin(cell), **subject(cell), "cell": cell.cell, "run": int(table.run[middle]), **points}]
 
 
 def _cell_row(cell: StoredCell, controls: list[Control]) -> Row:

@@ -52,15 +52,16 @@ class RunTable:
     """Draft seconds of rounds that decoded sequentially to make their guesses."""
     counters: dict[str, np.ndarray]
     emits: dict[str, np.ndarray]
-    """Columns of the ledger."""
+    """Columns of the ledger; `owner`, here and below, is the index of the row's run in this table."""
     turns: dict[str, np.ndarray]
-    """Columns of the rounds table; `owner` is the index of the round's run in this table."""
+    """Columns of the rounds table."""
     draws: dict[str, np.ndarray]
 
     @cached_property
     def concurrent(self) -> np.ndarray:
         """Answers that were decoded at the same time."""
-        return np.where(np.isin(self.arm, SEQUENTIAL_ARMS), 1, np.maximum(self.tokens.streams, 1))
+        sequential = np.logical_or.reduce([self.of(arm) for arm in SEQUENTIAL_ARMS])
+        return np.where(sequential, 1, np.maximum(self.tokens.streams, 1))
 
     @cached_property
     def rate(self) -> np.ndarray:
@@ -117,12 +118,14 @@ class RunTable:
 
 def run_table(cell: StoredCell) -> RunTable:
     """Sum up every run of a cell. Raises RecordError when a run has no window or no token after its first."""
-    runs, turns, emits = arrays(cell.runs), arrays(cell.rounds), arrays(cell.ledger)
-    ids, size = runs["run"].astype(np.int64), len(cell.runs)
-    owner = owners(ids, turns["run"])
+    runs = arrays(cell.runs)
+    ids, size = runs["run"].astype(np.int64), len(runs["run"])
+    turns, emits, draws = (
+        {**columns, "owner": owners(ids, columns["run"])}
+        for columns in map(arrays, (cell.rounds, cell.ledger, cell.draws))
+    )
+    owner = turns["owner"]
     started = turns["phase"] == "startup"
-    # Records of an older schema have no such column.
-    turns.setdefault("redecoded", np.zeros(len(owner)))
 
     def total(values: np.ndarray) -> np.ndarray:
         return np.bincount(owner, weights=values, minlength=size)
@@ -141,8 +144,8 @@ def run_table(cell: StoredCell) -> RunTable:
         rebuilt=total(turns["draft_ns"] * 1e-9 * (turns["redecoded"] > 0)),
         counters={name: total(turns[name]).astype(np.int64) for name in COUNTERS},
         emits=emits,
-        turns={**turns, "owner": owner},
-        draws=arrays(cell.draws),
+        turns=turns,
+        draws=draws,
     )
     _check(table)
     return table

@@ -13,7 +13,7 @@ import numpy as np
 from bench.judge.decomposition import Factors, factors, predicted_speedup
 from bench.judge.findings import Row, origin, settings, subject
 from bench.judge.lossless import Grade, grade_arm, prompt_parts
-from bench.judge.statistics import Design, Estimate, block_flags, design, direction
+from bench.judge.statistics import Design, Estimate, block_flags, design, direction, known_mean
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _round_columns(table: RunTable, layout: Design, found: Factors, context: Con
         "predicted_speedup": predicted,
         "predicted_from": context.curve_cell,
         "predicted_layout": context.curve.layout if context.curve else "",
-        "host_share": float(np.nanmean(host[treated & used])),
-        "baseline_host_share": float(np.nanmean(host[layout.baseline.any(axis=0)])),
+        "host_share": known_mean(host[treated & used]),
+        "baseline_host_share": known_mean(host[layout.baseline.any(axis=0)]),
         "tokens_per_round_answer": found.tokens_per_round / together,
     }

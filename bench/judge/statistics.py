@@ -15,7 +15,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy import special
-from scipy.optimize import brentq
 
 CONFIDENCE = 0.95
 CONTROL_CONFIDENCE = 0.999
@@ -161,6 +160,12 @@ def _mean(values: np.ndarray) -> np.floating:
     return np.add.reduce(values) / len(values)
 
 
+def known_mean(values: np.ndarray) -> float:
+    """Mean of the values that are not nan, nan when there are none. numpy's own takes ten times as long on a few."""
+    known = values[values == values]
+    return float(_mean(known)) if len(known) else float("nan")
+
+
 def direction(estimate: Estimate) -> str:
     """`faster`, `slower`, or `inconclusive` when the interval spans 1.00."""
     if not estimate.excludes(1.0):
@@ -183,10 +188,15 @@ def detectable_shift(df: int, confidence: float = CONFIDENCE, power: float = POW
     critical = t_quantile(df, confidence)
     spread = critical * np.sqrt(2 * special.gammaincinv(df / 2, (np.arange(4000) + 0.5) / 4000) / df)
 
-    def missing(shift: float) -> float:
-        return float(np.mean(special.ndtr(shift - spread) + special.ndtr(-shift - spread))) - power
+    def seen(shift: float) -> float:
+        return float(np.mean(special.ndtr(shift - spread) + special.ndtr(-shift - spread)))
 
-    return float(brentq(missing, 0.0, critical * 4 + 10, xtol=1e-6))
+    # Halving, not scipy.optimize: to load that takes longer than a report over twenty cells.
+    low, high = 0.0, critical * 4 + 10
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (middle, high) if seen(middle) < power else (low, middle)
+    return high
 
 
 @lru_cache(maxsize=64)

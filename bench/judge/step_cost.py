@@ -14,12 +14,10 @@ import numpy as np
 from bench.errors import UserError
 from bench.judge.findings import Row, origin, settings
 from bench.judge.statistics import Estimate, mean_estimate
-from bench.judge.tokens import Columns, arrays
+from bench.judge.tokens import arrays
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from bench.store import StoredCell
+    from bench.store import Columns, StoredCell
 
 
 WARM_UP = 1.5
@@ -64,9 +62,9 @@ class _Passes(NamedTuple):
         return dict(zip(self.repeats.tolist(), self.log_ms[:, column[0]].tolist(), strict=True))
 
 
-def curves(steps: pd.DataFrame) -> list[Curve]:
+def curves(steps: Columns) -> list[Curve]:
     """One curve for each layout. Several steps of a width in one pass are averaged before passes are."""
-    if steps.empty:
+    if not len(steps["width"]):
         return []
     columns = arrays(steps)
     layouts = columns["layout"].astype(str)

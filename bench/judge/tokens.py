@@ -6,15 +6,17 @@ two. Text is never tokenised again; what was emitted is what is counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from pti_loop.ledger import RecordError
 
-Columns = Mapping[str, np.ndarray]
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bench.store import Columns
 
 FINE, DUPLICATE, OVER, GAP = "distinct", "duplicate", "over_requested", "gap"
 TIMELINE_POINTS = 200
@@ -105,9 +107,9 @@ def window_tok_s(ledger: pd.DataFrame) -> float:
     return inside / ((distinct["t_ns"].max() - opened) * 1e-9)
 
 
-def arrays(frame: pd.DataFrame) -> dict[str, np.ndarray]:
-    """The columns as plain arrays: looking one up costs nothing, unlike in a frame."""
-    return {str(name): column.to_numpy() for name, column in frame.items()}
+def arrays(table: Columns | pd.DataFrame) -> dict[str, np.ndarray]:
+    """The columns of a table or a frame as plain arrays: looking one up costs nothing, unlike in a frame."""
+    return {str(name): np.asarray(column) for name, column in table.items()}
 
 
 def owners(runs: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -129,7 +131,7 @@ def count_runs(emits: Columns, runs: np.ndarray, startup: tuple[np.ndarray, np.n
     if not len(emits["run"]):
         nothing = np.zeros(size, dtype=np.int64)
         return RunCounts(*([nothing] * 8))
-    run = owners(runs, emits["run"])
+    run = emits["owner"] if "owner" in emits else owners(runs, emits["run"])
     stream, position = emits["stream"].astype(np.int64), emits["position"].astype(np.int64)
     span_p, span_s = int(position.max()) + 1, int(stream.max()) + 1
     answer = run * span_s + stream

@@ -28,8 +28,8 @@ class CellIndex:
     """What the findings say of each cell, by id."""
 
     rows: dict[str, Row] = field(default_factory=dict)
-    groups: dict[int, tuple[Row, Group]] = field(default_factory=dict, compare=False, repr=False)
-    """The group of each row that was asked for, by the row's id. It holds the row, so that no other gets its id."""
+    groups: dict[tuple[Any, ...], Group] = field(default_factory=dict, compare=False, repr=False)
+    """Groups that were asked for, by all that they depend on: thousands of rows have a handful of them."""
 
     @classmethod
     def of(cls, tables: Ordered) -> CellIndex:
@@ -57,9 +57,13 @@ class CellIndex:
 
 def group_of(row: Row, index: CellIndex) -> Group:
     """What must be equal for two rows to stand in one table."""
-    if id(row) not in index.groups:
-        index.groups[id(row)] = row, _group_of(row, index)
-    return index.groups[id(row)][1]
+    model = row.get("model")
+    if isinstance(model, Mapping):
+        return _group_of(row, index)
+    key = (row.get("machine"), row.get("build"), model, row.get("quantization"), *cells_of(row))
+    if key not in index.groups:
+        index.groups[key] = _group_of(row, index)
+    return index.groups[key]
 
 
 def _group_of(row: Row, index: CellIndex) -> Group:

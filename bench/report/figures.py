@@ -10,8 +10,8 @@ import io
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bench.report.conditions import CellIndex
@@ -22,15 +22,14 @@ from bench.report.values import Row
 if TYPE_CHECKING:
     from bench.report.canvas import Drawing
 
-NAMES = ("speedup", "round_time", "step_cost", "acceptance", "tokens_over_time")
 TABLES = {
-    "speedup": ("speedup", "cells"),
-    "round_time": ("decomposition", "speedup", "cells"),
-    "step_cost": ("step_cost", "speedup", "cells"),
-    "acceptance": ("acceptance", "speedup", "cells"),
-    "tokens_over_time": ("timeline", "speedup", "cells"),
+    "speedup": "speedup",
+    "round_time": "decomposition",
+    "step_cost": "step_cost",
+    "acceptance": "acceptance",
+    "tokens_over_time": "timeline",
 }
-"""The tables of the findings that each figure is drawn and described from."""
+"""The table of the findings that each figure is drawn from."""
 FORMATS = ("svg", "pdf", "png")
 COLUMNS = ("figure", "title", "condition", "left_out", "cells")
 CREATOR = "bench.report"
@@ -54,8 +53,8 @@ def _rendered(drawing: Drawing, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def draw(name: str, tables: Ordered, claims: Sequence[Row]) -> Drawing | None:
-    """One figure, or None when the findings have no rows for it."""
+def draw(name: str, tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
+    """One figure, or None when its table has no rows for it."""
     from bench.report import charts, curves
 
     drawers = {
@@ -65,37 +64,45 @@ def draw(name: str, tables: Ordered, claims: Sequence[Row]) -> Drawing | None:
         "acceptance": curves.acceptance,
         "tokens_over_time": curves.tokens_over_time,
     }
-    return drawers[name](tables, claims, CellIndex.of(tables))
+    return drawers[name](tables, claims, index)
 
 
-def write_figures(findings: Any, claims: Sequence[Row], out: Path, pool: Executor | None = None) -> list[Path]:
+def write_figures(findings: Any, claims: Sequence[Row], out: Path) -> list[Path]:
     """Writes the figures into `out`/figures and returns their paths; figures.csv comes last.
 
-    With a `pool`, its processes draw a figure each. A figure of an earlier report that has no rows any more is
-    removed; files of other names are left alone. Raises UserError when the folder cannot be written.
+    A figure of an earlier report that has no rows any more is removed; files of other names are left alone.
+    Raises UserError when the folder cannot be written.
     """
-    return started(findings, claims, Path(out) / "figures", pool)()
+    tables = Ordered(findings)
+    return started(tables, claims, CellIndex.of(tables), Path(out) / "figures")()
 
 
 def started(
-    findings: Any, claims: Sequence[Row], folder: Path, pool: Executor | None = None
+    tables: Ordered, claims: Sequence[Row], index: CellIndex, folder: Path, pool: Executor | None = None
 ) -> Callable[[], list[Path]]:
     """Has the processes of `pool` start to draw; what it returns waits for them, or draws where there is no pool."""
     open_folder(folder)
-    # Each figure gets the tables that it shows, and no more: they are copied to another process.
-    needed = [SimpleNamespace(**{key: list(getattr(findings, key, None) or []) for key in TABLES[name]})
-              for name in NAMES]  # fmt: skip
+    # Each figure gets the table that it shows, and no more: it is copied to another process.
+    needed = [tables.only(table) for table in TABLES.values()]
     spread = pool.map if pool else map
-    told = spread(partial(_write_figure, claims=claims, folder=folder), NAMES, needed)
-    return lambda: _finished(dict(zip(NAMES, told, strict=True)), folder)
+    told = spread(partial(_write_figure, claims=claims, index=index, folder=folder), TABLES, needed)
+    return lambda: _finished(dict(zip(TABLES, told, strict=True)), folder)
 
 
-def _write_figure(name: str, findings: Any, claims: Sequence[Row], folder: Path) -> list[str] | None:
+def load_drawing() -> None:
+    """Imports what drawing needs: matplotlib takes longer to load than two figures take to draw."""
+    for name in ("figure", "backends.backend_agg", "backends.backend_svg", "backends.backend_pdf"):
+        import_module(f"matplotlib.{name}")
+
+
+def _write_figure(
+    name: str, tables: Ordered, claims: Sequence[Row], index: CellIndex, folder: Path
+) -> list[str] | None:
     """Writes a figure in every format, or removes an earlier one; returns its line of figures.csv."""
     from bench.report.canvas import drawing_style
 
     with drawing_style():
-        drawing = draw(name, Ordered(findings), claims)
+        drawing = draw(name, tables, claims, index)
         for kind in FORMATS:
             if drawing is None:
                 remove_file(folder / f"{name}.{kind}")

@@ -5,8 +5,9 @@ Knows nothing about records: where a cell's files lie, or how a number was obtai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from bench.children import children
 from bench.host.cpus import available_cpus
 from bench.report import verdicts
 from bench.report.conditions import CellIndex, condition
+from bench.report.figures import load_drawing, started
 from bench.report.files import open_folder, write_file
 from bench.report.sections import Column, Table, all_sections, tabulate
 from bench.report.tables import COLUMNS, Ordered, write_tables
@@ -22,9 +24,9 @@ from bench.report.values import Row, cells_of, line, number, plain, scope_of
 TEMPLATES = Path(__file__).parent / "templates"
 PAGE = "report.md"
 MOST_PROCESSES = 3
-"""Each has to load matplotlib, which takes as long as drawing two figures."""
+"""There are five figures, and the parent has its own work."""
 ENOUGH_ROWS = 2000
-"""With fewer, the tables are written before a child process could have loaded matplotlib."""
+"""With fewer, the tables are written before a child process has begun."""
 
 
 def write_report(findings: Any, claims: Sequence[Row], out: Path, figures: bool = True) -> list[Path]:
@@ -37,41 +39,35 @@ def write_report(findings: Any, claims: Sequence[Row], out: Path, figures: bool 
     """
     out = Path(out)
     open_folder(out)
-    with _drawing(findings, claims, out / "figures") if figures else nullcontext(list) as drawings:
+    with _pool(findings) if figures else nullcontext() as pool:
         tables = Ordered(findings)
+        index = CellIndex.of(tables)
+        drawings = started(tables, claims, index, out / "figures", pool) if figures else list
         written = write_tables(tables, claims, out)
-        contents = _contents(tables, claims)
+        contents = _contents(tables, claims, index)
         drawn: list[Path] = drawings()
     shown = {path.stem for path in drawn if path.suffix == ".svg"}
     page = write_file(out / PAGE, _rendered(contents, shown))
     return [page, *written, *drawn]
 
 
-@contextmanager
-def _drawing(findings: Any, claims: Sequence[Row], folder: Path) -> Iterator[Callable[[], list[Path]]]:
-    """Draws the figures while the tables are written; what it yields gives the figures' paths once they are there.
-
-    Child processes draw where there are rows enough to gain by it and processors for it.
-    """
-    # Imported here: matplotlib takes longer to load than everything else takes to run.
-    from bench.report.figures import started
-
+def _pool(findings: Any) -> AbstractContextManager[Executor | None]:
+    """Child processes that draw while the tables are written, where there are rows enough to gain by it."""
     processes = min(available_cpus(), MOST_PROCESSES)
     if processes < 2 or sum(len(getattr(findings, name, None) or []) for name in COLUMNS) < ENOUGH_ROWS:
-        yield started(findings, claims, folder)
-        return
-    with children(processes) as pool:
-        yield started(findings, claims, folder, pool)
+        return nullcontext()
+    # Here, once: a process that is forked off has it too.
+    load_drawing()
+    return children(processes)
 
 
 def page_text(tables: Ordered, claims: Sequence[Row], shown: set[str]) -> str:
     """The Markdown page; `shown` names the figures that exist."""
-    return _rendered(_contents(tables, claims), shown)
+    return _rendered(_contents(tables, claims, CellIndex.of(tables)), shown)
 
 
-def _contents(tables: Ordered, claims: Sequence[Row]) -> dict[str, Any]:
+def _contents(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> dict[str, Any]:
     """What the page says, whichever figures there are."""
-    index = CellIndex.of(tables)
     return {
         "totals": verdicts.totals(claims),
         "claims": _verdict_table(claims, index) if claims else None,

@@ -11,13 +11,11 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from bench.report.files import write_file
-from bench.report.values import MISSING, Row, cells_of, plain, sort_key
+from bench.report.values import MISSING, Row, cells_of, plain, sort_column
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "claims": (
@@ -48,25 +46,24 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 COMMON = ("machine", "build", "cells")
 
-DECIDING = 10
-"""So many columns tell nearly all rows of a table apart; the others are looked at only where these are equal."""
-_FIRST = itemgetter(0)
-
-
 class Ordered:
     """The tables of the findings, each put in order once: the judge's own order may depend on how it read the cells.
 
     Takes any object with lists of row dicts as attributes; an absent one counts as empty.
     """
 
-    def __init__(self, findings: Any) -> None:
+    def __init__(self, findings: Any, ordered: Mapping[str, list[Row]] | None = None) -> None:
         self._findings = findings
-        self._tables: dict[str, list[Row]] = {}
+        self._tables = dict(ordered or {})
 
     def rows(self, name: str) -> list[Row]:
         if name not in self._tables:
             self._tables[name] = _ordered(name, list(getattr(self._findings, name, None) or []))
         return self._tables[name]
+
+    def only(self, *names: str) -> Ordered:
+        """Some of the tables, in order already: what another process needs of them."""
+        return Ordered(None, {name: self.rows(name) for name in names})
 
 
 def _ordered(name: str, rows: list[Row]) -> list[Row]:
@@ -77,15 +74,10 @@ def _ordered(name: str, rows: list[Row]) -> list[Row]:
         rows = [point for row in rows for point in _points(row)]
     else:
         names = ("machine", "build", "cell", *COLUMNS[name], *_extra(name, rows))
-    first = [(sort_key(row, names[:DECIDING]), row) for row in rows]
-    first.sort(key=_FIRST)
-    ordered: list[Row] = []
-    for _, tied in groupby(first, key=_FIRST):
-        members = [row for _, row in tied]
-        if len(members) > 1:
-            members.sort(key=lambda row: (sort_key(row, names[DECIDING:]), cells_of(row)))
-        ordered += members
-    return ordered
+    # By columns: most are of one type, and then nothing has to be asked of each value.
+    columns = [sort_column([row.get(key) for row in rows]) for key in names]
+    keys = list(zip(*columns, map(cells_of, rows), strict=True))
+    return [rows[place] for place in sorted(range(len(rows)), key=keys.__getitem__)]
 
 
 def _extra(name: str, rows: Sequence[Row]) -> list[str]:
@@ -123,16 +115,28 @@ def cell_text(value: Any) -> str:
     return " ".join(str(value).split())
 
 
+def _column_text(values: list[Any]) -> list[str]:
+    """A column as CSV text, like `cell_text` of each value; most columns are of one type, which saves the asking."""
+    kinds = {*map(type, values)}
+    if kinds == {str}:
+        texts = {word: cell_text(word) for word in {*values}}
+        return [texts[word] for word in values]
+    if kinds == {int}:
+        return [*map(str, values)]
+    if kinds == {float}:
+        # Below a thousand million, nine digits hold a whole number in full; adding zero mends a negative zero.
+        return [f"{value + 0.0:.9g}" if -1e9 < value < 1e9 else cell_text(value) for value in values]
+    return [cell_text(value) for value in values]
+
+
 def table_text(name: str, rows: Sequence[Row]) -> str:
     """A whole CSV file. With no rows it is the header alone."""
     header = [*COLUMNS[name], "machine", "build", *_extra(name, rows), "cells"]
+    columns = [_column_text([row.get(key) for row in rows]) for key in header[:-1]]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
-    named = header[:-1]
-    writer.writerows(
-        [*(cell_text(row.get(key)) for key in named), " ".join(cells_of(row)) or "none"] for row in rows
-    )  # fmt: skip
+    writer.writerows(zip(*columns, (" ".join(cells_of(row)) or "none" for row in rows), strict=True))
     return out.getvalue()
 
 

@@ -125,21 +125,23 @@ def all_cells(rows: Iterable[Row]) -> list[str]:
 
 def sort_key(row: Row, names: Iterable[str]) -> tuple[tuple[int, float, str], ...]:
     """Orders rows by the named columns: numbers, then text, then missing; types may be mixed in a column."""
-    key: list[tuple[int, float, str]] = []
-    for name in names:
-        value = plain(row.get(name))
-        kind = type(value)
-        if kind is float:
-            key.append((0, value, ""))
-        elif kind is str:
-            key.append((1, 0.0, value))
-        elif value is None:
-            key.append((2, 0.0, ""))
-        elif is_number(value):
-            key.append((0, float(value), ""))
-        else:
-            key.append((1, 0.0, str(value)))
-    return tuple(key)
+    return tuple(_sortable(plain(row.get(name))) for name in names)
+
+
+def sort_column(values: list[Any]) -> list[Any]:
+    """What a column sorts by, in the order of `sort_key`. Numbers alone and text alone sort as they are."""
+    kinds = {*map(type, values)}
+    if kinds == {int} or (kinds <= {int, float} and all(value == value for value in values)):
+        return values
+    if kinds == {str} and all(plain(word) is not None for word in {*values}):
+        return values
+    return [_sortable(plain(value)) for value in values]
+
+
+def _sortable(value: Any) -> tuple[int, float, str]:
+    if value is None:
+        return 2, 0.0, ""
+    return (0, float(value), "") if is_number(value) else (1, 0.0, str(value))
 
 
 def scope_of(claim: Row) -> dict[str, Any]:

@@ -67,7 +67,8 @@ def test_the_published_loop_is_refuted_by_its_own_ledger() -> None:
     assert row["counted_speedup"] == pytest.approx(157 / 40 / 2.04, rel=0.01)
     assert (row["tokens_per_round"], row["counted_per_round"]) == pytest.approx((1.0, 157 / 40))
     assert row["direction"] == "slower"
-    assert findings.timeline[-1]["counted"] == 157 and findings.timeline[-1]["distinct"] == 40
+    (track,) = findings.timeline
+    assert track["counted"][-1] == 157 and track["distinct"][-1] == 40
     assert findings.acceptance[0]["rate"] == 1.0 and findings.acceptance[0]["by_construction"]
 
 
