@@ -110,7 +110,7 @@ class Arms:
         control = arm if arm in ("sabotage", "oracle") else "none"
         guesses = Guesses(control, answer, self.model.n_vocab, self.model.end_tokens)
         trace = Trace(number, ctx.clock)
-        sampler = Sampler(self.model.n_vocab, self.config.temperature, seed)
+        sampler = Sampler(self.model.n_vocab, self.config.temperature, seed, self.model.weigh)
         gc.collect()
         gc.disable()  # a collection inside a round would be charged to the method
         try:

@@ -11,6 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
+from pti_loop.weights import Weigh
+
 
 class EngineError(RuntimeError):
     """The engine refused or failed: a return code, a missing feature, a model that does not load."""
@@ -95,6 +97,8 @@ class Model(Protocol):
     n_vocab: int
     can_rewind: bool
     """Whether the memory of a sequence can drop its newest tokens (attention can, recurrent state cannot)."""
+    weigh: Weigh
+    """The exponentials of a draw, as fast as this engine has them."""
 
     def tokenize(self, text: str) -> list[int]:
         """Token ids, with the model's own leading token where it wants one."""

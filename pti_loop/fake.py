@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pti_loop.engine import ContextSpec, EngineError
+from pti_loop.weights import by_numpy
 
 MODULUS = 97
 
@@ -62,6 +63,7 @@ class FakeModel:
         self.other_table = (self.spread * rng.standard_normal((MODULUS, self.n_vocab))).astype(np.float32)
         self.can_rewind = not self.faults.no_rewind
         self.end_tokens: list[int] = []
+        self.weigh = by_numpy
         self.now_ns = 1_000_000
 
     def tokenize(self, text: str) -> list[int]:

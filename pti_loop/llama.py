@@ -15,6 +15,7 @@ import numpy as np
 
 from pti_loop import log as engine_log
 from pti_loop.engine import ContextSpec, EngineError
+from pti_loop.weights import by_ggml
 
 KV_TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8}
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
@@ -54,8 +55,7 @@ def build() -> dict[str, str]:
     lib = library()
     import llama_cpp
 
-    loaded = Path(lib._lib._name)  # where the loader found it, which an environment variable may decide
-    base = ctypes.CDLL(str(loaded.with_name(loaded.name.replace("llama", "ggml-base"))))
+    base = ctypes.CDLL(str(_beside(lib, "ggml-base")))
     base.ggml_commit.restype = ctypes.c_char_p
     return {
         "binding": f"llama-cpp-python {llama_cpp.__version__}",
@@ -63,6 +63,12 @@ def build() -> dict[str, str]:
         "system_info": lib.llama_print_system_info().decode().strip(" |"),
         "gpu_offload": bool(lib.llama_supports_gpu_offload()),
     }
+
+
+def _beside(lib, name: str) -> Path:
+    """Another library of the build that was loaded, which an environment variable may decide."""
+    loaded = Path(lib._lib._name)
+    return loaded.with_name(loaded.name.replace("llama", name))
 
 
 class LlamaModel:
@@ -86,6 +92,7 @@ class LlamaModel:
         self.recurrent = bool(lib.llama_model_is_recurrent(self._model))
         self.hybrid = bool(lib.llama_model_is_hybrid(self._model))
         self.can_rewind = not (self.recurrent or self.hybrid)
+        self.weigh = by_ggml(_beside(lib, "ggml-cpu"))
         self.end_tokens = [t for t in range(self.n_vocab) if lib.llama_vocab_is_eog(self._vocab, t)]
 
     def facts(self) -> dict:

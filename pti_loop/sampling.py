@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pti_loop.weights import Weigh, by_numpy
+
 TWINS = 64
 """Keys of one answer: twin 0 is the model's own draw, twins 1.. draw guesses for the same answer."""
 
 _MASK = (1 << 64) - 1
 _BLOCK = 256
-_FLOOR = np.float32(-80.0)
-"""Log weights below it are raised to it: they change no sum, and denormal numbers would cost ten times the time."""
 _NEGLIGIBLE = 1e-30
 
 
@@ -46,13 +46,14 @@ class Choice:
 class Sampler:
     """Draws tokens of a vocabulary of `n_vocab` at one temperature. Temperature 0 is the argmax, lowest id on a tie."""
 
-    def __init__(self, n_vocab: int, temperature: float, seed: int) -> None:
+    def __init__(self, n_vocab: int, temperature: float, seed: int, weigh: Weigh = by_numpy) -> None:
         if temperature < 0 or not math.isfinite(temperature):
             raise ValueError(f"temperature {temperature} is not a number from 0 up")
         self.temperature = temperature
         self.seed = seed
         rows = -(-n_vocab // _BLOCK)
         self._n_vocab = n_vocab
+        self._weigh = weigh
         self._weights = np.zeros(rows * _BLOCK, dtype=np.float32)
         self._blocks = self._weights.reshape(rows, _BLOCK)
 
@@ -65,14 +66,13 @@ class Sampler:
     def pick(self, logits: np.ndarray, u: float) -> Choice:
         """Inverse of the cumulative distribution, in order of token id, at `u` in [0, 1).
 
-        Weights are float32, their sums float64 in blocks of 256: two passes over the vocabulary and no sort.
+        Weights are float32 and summed so in blocks of 256, the blocks in float64: few passes over the vocabulary and
+        no sort.
         """
         weights = self._weights[: self._n_vocab]
-        np.subtract(logits, logits.max(), out=weights)
-        np.multiply(weights, np.float32(1.0 / self.temperature), out=weights)
-        np.maximum(weights, _FLOOR, out=weights)
-        np.exp(weights, out=weights)
-        ends = self._blocks.sum(axis=1, dtype=np.float64).cumsum()
+        np.multiply(logits, np.float32(1.0 / self.temperature), out=weights)
+        self._weigh(weights, float(weights.max()))
+        ends = np.einsum("ij->i", self._blocks).cumsum(dtype=np.float64)
         total = ends[-1]
         target = u * total
         row = min(int(ends.searchsorted(target, side="right")), len(ends) - 1)

@@ -30,7 +30,8 @@ def run(name: str, model=None, *, temperature: float = 0.0, seed: int = 1, contr
     try:
         trace = Trace(0, ctx.clock)
         guesses = Guesses(control, answer, model.n_vocab, model.end_tokens)
-        method.run(Decoder(ctx, Sampler(model.n_vocab, temperature, seed), trace, chosen, guesses), prompts)
+        sampler = Sampler(model.n_vocab, temperature, seed, model.weigh)
+        method.run(Decoder(ctx, sampler, trace, chosen, guesses), prompts)
         return trace
     finally:
         ctx.close()
