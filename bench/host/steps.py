@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bench.durations import clock_text
 from bench.errors import UserError
 
 POLL_S = 0.2
@@ -115,9 +116,3 @@ class Steps:
                 return
             except subprocess.TimeoutExpired:
                 continue
-
-
-def clock_text(seconds: float) -> str:
-    """`12 s`, `3 min 05 s`."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
