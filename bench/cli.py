@@ -72,7 +72,7 @@ prompts, measure, experiment. Examples:
   streams=1,2,3,4
   method=stagger,packed temperature=0,0.3,0.7 model=gguf model.path=FILE
   +experiment=pti
-Settings and their defaults: configs/config.yaml and bench/config.py."""
+Settings and their defaults: bench/config.py. What the groups have to choose from: the folders of configs/."""
     if _help("sweep", rest, text):
         return 0
     return _run_sweep(rest)[0]

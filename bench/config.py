@@ -5,6 +5,7 @@ It composes one point of a sweep from overrides; it knows nothing about cells, m
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -265,8 +266,9 @@ def check(config: Config) -> None:
                      ("measure.control_tokens", 0), ("measure.noise_prompts", 1)):
         if get(config, key) < low:
             raise UserError(f"{key}={get(config, key)} is below {low}; give a larger value")
-    if not 0 <= config.temperature < float("inf"):
-        raise UserError(f"temperature={config.temperature} is below 0; 0 is greedy, 0.7 is a usual value")
+    if config.temperature < 0 or not math.isfinite(config.temperature):
+        fault = "is below 0" if config.temperature < 0 else "is no temperature"
+        raise UserError(f"temperature={config.temperature} {fault}; 0 is greedy, 0.7 is a usual value")
     if config.streams > MAX_STREAMS and config.method.name == "stagger":
         raise UserError(f"streams={config.streams}: stagger takes 1 to {MAX_STREAMS} streams; lower streams")
     if config.engine.sampler == "backend" and config.temperature > 0:

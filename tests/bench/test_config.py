@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from bench import config as config_module
-from bench.config import CONFIGS, compose_points
+from bench.config import CONFIGS, Config, MeasureConfig, compose_points
 from bench.errors import UserError
 
 
@@ -53,7 +54,8 @@ def test_an_experiment_is_a_union_of_sweeps_and_what_is_typed_wins(plus):
         ("streams=0", "streams=0 is below 1"),
         ("streams=9", "stagger takes 1 to 8"),
         ("temperature=-0.1", "temperature=-0.1 is below 0"),
-        ("temperature=inf", "temperature=inf"),
+        ("temperature=inf", "temperature=inf is no temperature"),
+        ("temperature=nan", "temperature=nan is no temperature"),
         ("n_predict=1", "n_predict=1 is below 2"),
         ("n_predict=600", "set engine.n_ctx="),
         ("engine.threads=-1", "engine.threads=-1 is below 0"),
@@ -77,6 +79,15 @@ def test_every_shipped_yaml_composes(group):
     assert files
     for file in files:
         assert compose_points([f"{group}={file.stem}"])
+
+
+def test_defaults_have_one_home():
+    (point,) = compose_points([])
+    assert point.measure == MeasureConfig()
+    plain = Config()
+    assert all(getattr(point, name) == getattr(plain, name) for name in ("streams", "temperature", "n_predict", "seed"))
+    assert yaml.safe_load((CONFIGS / "measure" / "default.yaml").read_text()) == {}
+    assert list(yaml.safe_load((CONFIGS / "config.yaml").read_text())) == ["defaults"]
 
 
 def test_every_choice_is_a_key():
