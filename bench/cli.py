@@ -49,6 +49,12 @@ def main(argv: Sequence[str]) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in ("bench", "pti_loop"):
+            raise
+        lacks = f"{sys.executable} lacks {error.name}"
+        print(f"error: {lacks}; run `make setup`, then use .venv/bin/python in its place", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("\ninterrupted; every finished cell is kept, the same command goes on from there", file=sys.stderr)
         return 130
