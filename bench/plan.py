@@ -122,6 +122,8 @@ def _used_items(config: Config) -> list[dict]:
     """Prompts that the cell decodes: the first of each wanted class, and what completes groups of independent ones."""
     more = config.streams - 1 if config.method.name == "packed" else 0
     classes = config.measure.classes or sorted({item["class"] for item in config.prompts.items})
+    if not classes:
+        raise UserError(f"the prompt set '{config.prompts.name}' has no prompts; choose another with prompts=NAME")
     used: list[dict] = []
     for name in classes:
         pool = [item for item in config.prompts.items if item["class"] == name]

@@ -59,6 +59,13 @@ def test_an_experiment_is_a_union_of_sweeps_and_what_is_typed_wins(plus):
         ("n_predict=1", "n_predict=1 is below 2"),
         ("n_predict=600", "set engine.n_ctx="),
         ("engine.threads=-1", "engine.threads=-1 is below 0"),
+        ("measure.step_passes=1", "measure.step_passes=1 is below 2"),
+        ("measure.classes=prose", "measure.classes=prose: a list is wanted; write measure.classes=[prose]"),
+        ("machine=../elsewhere", "machine=../elsewhere is no name for a folder"),
+        ("machine=a/b", "is no name for a folder"),
+        ("machine=.hidden", "is no name for a folder"),
+        ("machine=reference", "is no name for a folder"),
+        ("engine.n_batch=3", "engine.n_batch=3 does not hold a token of each of streams=4"),
     ],
 )
 def test_a_bad_override_is_one_sentence_with_the_way_out(override, sentence):
@@ -90,5 +97,10 @@ def test_defaults_have_one_home():
     assert list(yaml.safe_load((CONFIGS / "config.yaml").read_text())) == ["defaults"]
 
 
-def test_every_choice_is_a_key():
-    assert set(config_module.CHOICES) <= set(config_module.KEYS)
+def test_every_choice_and_every_least_value_is_a_key():
+    assert set(config_module.CHOICES) | set(config_module.LEAST) <= set(config_module.KEYS)
+
+
+def test_a_machine_s_name_may_have_what_names_have():
+    for name in ("mi50-lab.2", "reference-box", "x"):
+        assert compose_points([f"machine={name}"])[0].machine == name

@@ -141,6 +141,11 @@ def test_an_unknown_class_names_the_nearest():
         plan("streams=2", "measure.classes=[pros]")
 
 
+def test_a_set_without_prompts_is_a_sentence():
+    with pytest.raises(UserError, match="'short' has no prompts"):
+        plan("streams=2", "prompts.items=[]")
+
+
 def test_state_is_read_from_the_folder(tmp_path):
     (cell,) = plan("streams=2", root=tmp_path)
     assert cell.state == "missing"
