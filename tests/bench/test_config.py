@@ -102,5 +102,5 @@ def test_every_choice_and_every_least_value_is_a_key():
 
 
 def test_a_machine_s_name_may_have_what_names_have():
-    for name in ("mi50-lab.2", "reference-box", "x"):
-        assert compose_points([f"machine={name}"])[0].machine == name
+    for name in ("mi50-lab.2", "reference-box", "x", None):
+        config_module.check(Config(machine=name))
