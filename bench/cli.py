@@ -49,6 +49,12 @@ def main(argv: Sequence[str]) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in ("bench", "pti_loop"):
+            raise
+        lacks = f"{sys.executable} lacks {error.name}"
+        print(f"error: {lacks}; run `make setup`, then use .venv/bin/python in its place", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("\ninterrupted; every finished cell is kept, the same command goes on from there", file=sys.stderr)
         return 130
@@ -72,7 +78,7 @@ prompts, measure, experiment. Examples:
   streams=1,2,3,4
   method=stagger,packed temperature=0,0.3,0.7 model=gguf model.path=FILE
   +experiment=pti
-Settings and their defaults: configs/config.yaml and bench/config.py."""
+Settings and their defaults: bench/config.py. What the groups have to choose from: the folders of configs/."""
     if _help("sweep", rest, text):
         return 0
     return _run_sweep(rest)[0]

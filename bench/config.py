@@ -5,6 +5,7 @@ It composes one point of a sweep from overrides; it knows nothing about cells, m
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,14 @@ CHOICES = {
     "engine.type_k": ("f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"),
     "engine.type_v": ("f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"),
 }
+LEAST = {
+    "streams": 1, "n_predict": 2, "seed": 0, "engine.n_ctx": 8, "engine.n_batch": 1, "engine.n_ubatch": 1,
+    "engine.threads": 0, "engine.n_gpu_layers": -1, "measure.per_class": 1, "measure.blocks_per_prompt": 1,
+    "measure.again_blocks": 0, "measure.control_blocks": 0, "measure.control_tokens": 0, "measure.warmup_tokens": 0,
+    "measure.noise_prompts": 1, "measure.step_widths": 1, "measure.step_passes": 2, "measure.step_repeats": 1,
+    "measure.step_depth": 1, "peers.pairs": 1, "peers.n_gen": 1,
+}  # fmt: skip
+"""The first pass of the step cost is warm-up, so that one alone would leave nothing."""
 MAX_STREAMS = 8
 
 
@@ -224,6 +233,8 @@ def _explain(error: BaseException, overrides: list[str]) -> str:
     if added or "already at" in text:
         return f"{_first_line(error)}; the key exists, so write it without the '+'"
     bad = next((item for item in overrides if item.split("=", 1)[0] in text), "")
+    if "is not a ListConfig" in text and bad:
+        return f"{bad}: a list is wanted; write {bad.replace('=', '=[', 1)}]"
     return f"{bad + ': ' if bad else ''}{_first_line(error.__cause__ or error)}"
 
 
@@ -259,16 +270,19 @@ def check(config: Config) -> None:
         value = get(config, key)
         if value not in choices:
             raise UserError(f"{key}={value} is not a choice; {nearest(str(value), choices)}")
-    for key, low in (("streams", 1), ("n_predict", 2), ("engine.n_ctx", 8), ("engine.n_batch", 1), ("seed", 0),
-                     ("measure.per_class", 1), ("measure.blocks_per_prompt", 1), ("measure.step_widths", 1),
-                     ("engine.threads", 0), ("measure.control_blocks", 0), ("measure.again_blocks", 0),
-                     ("measure.control_tokens", 0), ("measure.noise_prompts", 1)):
+    for key, low in LEAST.items():
         if get(config, key) < low:
             raise UserError(f"{key}={get(config, key)} is below {low}; give a larger value")
-    if not 0 <= config.temperature < float("inf"):
-        raise UserError(f"temperature={config.temperature} is below 0; 0 is greedy, 0.7 is a usual value")
+    if config.temperature < 0 or not math.isfinite(config.temperature):
+        fault = "is below 0" if config.temperature < 0 else "is no temperature"
+        raise UserError(f"temperature={config.temperature} {fault}; 0 is greedy, 0.7 is a usual value")
     if config.streams > MAX_STREAMS and config.method.name == "stagger":
         raise UserError(f"streams={config.streams}: stagger takes 1 to {MAX_STREAMS} streams; lower streams")
+    if config.machine is not None and not re.fullmatch(r"(?!reference$)\w[\w.-]*", config.machine):
+        raise UserError(f"machine={config.machine} is no name for a folder of results; use letters, digits and '-'")
+    if config.engine.n_batch < config.streams:
+        raise UserError(f"engine.n_batch={config.engine.n_batch} does not hold a token of each of streams="
+                        f"{config.streams}; set engine.n_batch={config.streams} or more")  # fmt: skip
     if config.engine.sampler == "backend" and config.temperature > 0:
         raise UserError(f"engine.sampler=backend is greedy only and temperature={config.temperature}; use sampler=host")
     if config.n_predict + config.streams > config.engine.n_ctx:

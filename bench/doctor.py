@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     failed = False
     for finding in findings():
         failed |= finding.ok is False
-        print(f"{_MARKS[finding.ok]:>4}  {finding.label:<12} {finding.text}", flush=True)
+        print(f"{_MARKS[finding.ok]:>4}  {finding.label:<19} {finding.text}", flush=True)
     print("\nthe main job cannot run here; mend the lines marked FAIL" if failed else "\n`make bench` can run here")
     return 1 if failed else 0
 

@@ -6,10 +6,15 @@ It knows their options and the fields they print; what the ratios mean is the ju
 from __future__ import annotations
 
 import json
-import os
+import math
+import re
+import shlex
+import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from bench.arms import context_spec
@@ -19,16 +24,47 @@ from pti_loop.engine import Model, prefill
 
 _MARGIN = 16
 """Tokens of a context beside those generated: the prompt, and a warm-up."""
+_MEND = "build it with `make peers`"
 _FLASH = {"auto": "auto", "on": "1", "off": "0"}
 _FLASH_BATCHED = {"auto": "auto", "on": "on", "off": "off"}
 
 
 def check_peers(config: Config) -> None:
-    """Raise `UserError` when a program that was asked for is not there or cannot be run."""
+    """Find the programs that were asked for, and put down where they are, since a cell runs in another folder.
+
+    Raises `UserError` when one is not there, cannot be run, or is of another llama.cpp than the engine.
+    """
     for key in ("llama_bench", "llama_batched_bench"):
         path = getattr(config.peers, key)
-        if path and not os.access(path, os.X_OK):
-            raise UserError(f"peers.{key}={path} is not a program that can be run; build it with `make peers`")
+        if not path:
+            continue
+        found = shutil.which(Path(path).expanduser().absolute()) or shutil.which(path)
+        if not found:
+            raise UserError(f"peers.{key}={path} is not a program that can be run; {_MEND}")
+        setattr(config.peers, key, str(found))
+        theirs, ours = _commit(str(found)), engine_commit()
+        if not (theirs.startswith(ours) or ours.startswith(theirs)):
+            raise UserError(
+                f"peers.{key}={path} is of llama.cpp {theirs} and the engine of {ours}, so that a difference would say "
+                f"nothing about the loop; {_MEND}"
+            )
+
+
+def engine_commit() -> str:
+    """llama.cpp's commit, as the engine's own libraries tell it."""
+    from pti_loop import llama
+
+    return llama.build()["llama_cpp_commit"]
+
+
+@lru_cache
+def _commit(program: str) -> str:
+    """Abbreviated commit that a program of llama.cpp prints."""
+    done = _start([program, "--version"])
+    said = re.search(r"\bcommit (\w+)", done.stdout + done.stderr)
+    if not said:
+        raise UserError(f"`{program} --version` names no commit of llama.cpp; {_MEND}")
+    return said[1]
 
 
 def compare_with_peers(model: Model, model_path: Path, config: Config,
@@ -82,8 +118,12 @@ def _llama_bench(config: Config, model_path: Path) -> float:
         "-ngl", engine.n_gpu_layers, "-b", engine.n_batch, "-ub", engine.n_ubatch, "-ctk", engine.type_k,
         "-ctv", engine.type_v, "-fa", _FLASH[engine.flash_attn],
     ])  # fmt: skip
-    rows = [row for row in json.loads(printed[printed.index("[") :]) if row["n_gen"] and not row["n_prompt"]]
-    return float(rows[0]["avg_ts"])
+    with _reading(peers.llama_bench, printed):
+        rows = [row for row in json.loads(printed[printed.index("[") :]) if row["n_gen"] == peers.n_gen]
+        model, rate = Path(rows[0]["model_filename"]).name, float(rows[0]["avg_ts"])
+    if model != model_path.name:
+        raise UserError(f"{peers.llama_bench} was given {model_path.name} but measured {model}; {_MEND}")
+    return _checked(peers.llama_bench, rate)
 
 
 def _batched_bench(config: Config, model_path: Path, width: int) -> float:
@@ -94,14 +134,47 @@ def _batched_bench(config: Config, model_path: Path, width: int) -> float:
         "-ngl", engine.n_gpu_layers, "-b", engine.n_batch, "-ub", engine.n_ubatch, "-ctk", engine.type_k,
         "-ctv", engine.type_v, "-fa", _FLASH_BATCHED[engine.flash_attn], "--output-format", "jsonl",
     ])  # fmt: skip
-    rows = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
-    return float(rows[-1]["speed_tg"])
+    with _reading(peers.llama_batched_bench, printed):
+        rows = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+        rate = float(next(row["speed_tg"] for row in rows if (row["pl"], row["tg"]) == (width, peers.n_gen)))
+    return _checked(peers.llama_batched_bench, rate)
+
+
+@contextmanager
+def _reading(program: str, printed: str) -> Iterator[None]:
+    """Whatever goes wrong in reading what a program printed is one sentence that shows how it begins."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, StopIteration) as error:
+        head = " ".join(printed.split())[:80] or "nothing"
+        raise UserError(f"{program} printed no result of this run ({head}); {_MEND}") from error
+
+
+def _checked(program: str, rate: float) -> float:
+    if not 0 < rate < math.inf:
+        raise UserError(f"{program} printed a rate of {rate} tok/s; {_MEND}")
+    return rate
 
 
 def _run(words: Sequence[object]) -> str:
+    """What a program printed. Raises `UserError` with its own last words when it fails."""
     command = [str(word) for word in words]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = _start(command)
     if done.returncode:
-        last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no output"]
-        raise UserError(f"{Path(command[0]).name} ended with {done.returncode}: {last[0]}; try `{' '.join(command)}`")
+        why = _last_words(done.stderr or done.stdout)
+        raise UserError(f"{Path(command[0]).name} ended with {done.returncode}: {why}; try `{shlex.join(command)}`")
     return done.stdout
+
+
+def _start(command: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    except OSError as error:
+        raise UserError(f"{command[0]} does not start ({error.strerror}); {_MEND}") from error
+
+
+def _last_words(text: str) -> str:
+    """The line that tells why: an assertion's, else the last error's; a backtrace may follow it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if "GGML_ASSERT" in line] or [line for line in lines if "error" in line.lower()]
+    return (telling or lines or ["it printed nothing"])[-1]

@@ -1,7 +1,8 @@
 """From configurations to cells: what each is, its id, and whether it is done already.
 
 A cell's id is a hash of what it measures: the resolved configuration, the weights' hash, and the engine's build. Where
-results go and what programs ran beside do not change it. It measures nothing.
+results go, what the model's file is called and where programs lie that ran beside do not change it. A model that no
+configuration names goes by its file's name. It measures nothing.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.config import Config
+from bench.config import Config, ModelConfig
 from bench.errors import UserError, nearest
 from bench.store import read_status
 
+_PART = re.compile(r"-\d{5}-of-\d{5}$")
+"""How the name of a split file ends."""
 _NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile")
 
 
@@ -69,7 +73,7 @@ def model_path(config: Config) -> Path:
     """Where the weights are. Raises `UserError` when that is not said or the package is not installed."""
     model = config.model
     if model.path:
-        return Path(model.path).expanduser().resolve()
+        return Path(model.path).expanduser().absolute()  # a link may say what the file behind it does not
     if not model.package or not model.file:
         raise UserError(f"model={model.name} needs a file; give it with model.path=FILE")
     try:
@@ -92,7 +96,7 @@ def cells(configs: list[Config], root: Path, machine: str, build: str, weights: 
                 continue
             path = model_path(config)
             values = make(config)
-            name = _id(kind, values, weights[path], build)
+            name = _id(kind, values | {"model": config.model.name}, weights[path], build)
             folder = root / machine / name
             programs = {key: value for key, value in asdict(config.peers).items() if key.startswith("llama_")}
             found.setdefault(name, Cell(name, kind, values | {"machine": machine}, folder, path, programs))
@@ -100,14 +104,17 @@ def cells(configs: list[Config], root: Path, machine: str, build: str, weights: 
 
 
 def _id(kind: str, values: dict, weights: str, build: str) -> str:
-    hashed = {**values, "model": values["model"]["name"], "kind": kind, "weights": weights, "build": build}
+    hashed = {**values, "kind": kind, "weights": weights, "build": build}
     return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _common(config: Config) -> dict:
     """Plain values, without what is not measured; one stream is plain decoding, whatever the method."""
     values = {key: value for key, value in asdict(config).items() if key not in _NOT_MEASURED}
-    values["model"]["path"] = model_path(config).name  # a folder says nothing about a model, and records travel
+    path = model_path(config)
+    values["model"]["path"] = path.name  # a folder says nothing about a model, and records travel
+    if config.model.name == ModelConfig().name:
+        values["model"]["name"] = _PART.sub("", path.stem)
     return values
 
 
@@ -115,6 +122,8 @@ def _used_items(config: Config) -> list[dict]:
     """Prompts that the cell decodes: the first of each wanted class, and what completes groups of independent ones."""
     more = config.streams - 1 if config.method.name == "packed" else 0
     classes = config.measure.classes or sorted({item["class"] for item in config.prompts.items})
+    if not classes:
+        raise UserError(f"the prompt set '{config.prompts.name}' has no prompts; choose another with prompts=NAME")
     used: list[dict] = []
     for name in classes:
         pool = [item for item in config.prompts.items if item["class"] == name]

@@ -1,7 +1,7 @@
 """How far a sweep is and when it will end. On a terminal a bar, elsewhere a line a cell.
 
-The estimate is honest about what it rests on: before the first cell has ended it is a guess from the amount of work,
-then the measured seconds per unit of work of the cells so far. It knows nothing about what cells measure.
+The estimate rests on the measured seconds per unit of work of the cells so far, and there is none until a tenth of the
+first cell is done. It knows nothing about what cells measure.
 """
 
 from __future__ import annotations
@@ -10,14 +10,10 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from bench.durations import clock_text
+
 if TYPE_CHECKING:
     from bench.plan import Cell
-
-
-def clock(seconds: float) -> str:
-    """Minutes and seconds, or hours and minutes."""
-    minutes, rest = divmod(int(seconds + 0.5), 60)
-    return f"{minutes // 60}h{minutes % 60:02d}m" if minutes >= 60 else f"{minutes}m{rest:02d}s"
 
 
 class Estimate:
@@ -84,7 +80,7 @@ class Progress:
         self._bar.update(
             self._task, completed=self.estimate.done + self._cell.work * share,
             what=f"[{self.number}/{self.count}] {self._cell.label}: {label}",
-            left=f"about {clock(left)} left" if left is not None else "estimating",
+            left=f"about {clock_text(left)} left" if left is not None else "estimating",
         )  # fmt: skip
 
     def finish(self, cell: Cell, status: dict) -> None:
@@ -92,7 +88,7 @@ class Progress:
         seconds = time.monotonic() - self._began
         self.estimate.add(cell.work, seconds)
         left = self.estimate.left(0.0, 0.0, 0.0)
-        more = f", about {clock(left)} left" if left and self.number < self.count else ""
+        more = f", about {clock_text(left)} left" if left and self.number < self.count else ""
         reason = f": {status['reason']}" if status["reason"] else ""
         print(f"[{self.number}/{self.count}] {cell.label}: {status['state']} in {seconds:.0f} s{more}{reason}",
               flush=True)  # fmt: skip

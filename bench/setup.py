@@ -17,6 +17,7 @@ import sys
 import time
 from pathlib import Path
 
+from bench.durations import clock_text
 from bench.errors import UserError
 from bench.host import toolchain
 
@@ -141,7 +142,7 @@ class _locked:
 
 def _install(pins, venv: Path, backend: str, native: bool, key: str) -> None:
     from bench.host import pins as pins_module
-    from bench.host.steps import Steps, clock_text
+    from bench.host.steps import Steps
 
     start = time.monotonic()
     (venv / STAMP).unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bench.config import Config, compose_points
 from bench.errors import UserError
+from bench.host import process_group
 from bench.plan import Cell, cells, model_path
 from bench.store import check_writable, sweep_leftovers, write_cell
 
@@ -136,7 +137,7 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
     try:
         errors = _feed(child, json.dumps(job), progress)
     except BaseException:
-        _end(child)
+        process_group.end(child)  # a peer program that it runs must not go on measuring
         sweep_leftovers(cell.folder.parent)
         raise
     after = cell.folder / "status.json"
@@ -168,16 +169,6 @@ def _feed(child: subprocess.Popen, job: str, progress) -> str:
     child.wait()
     listener.join(timeout=5)
     return "".join(errors)
-
-
-def _end(child: subprocess.Popen) -> None:
-    """End a child that has a session of its own, kindly first."""
-    child.terminate()
-    try:
-        child.wait(timeout=3)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
 
 
 def crash_sentence(code: int, errors: str) -> str:

@@ -169,7 +169,7 @@ class _Cursor:
         try:
             for _ in range(count):
                 at += 8 + unpack(data, at)[0]
-        except struct.error:
+        except (struct.error, OverflowError):  # the latter where a length is beyond what an offset can be
             raise self.truncated(what) from None
         self.at = at
         self.skip(0, what)

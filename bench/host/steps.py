@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bench.durations import clock_text
 from bench.errors import UserError
+from bench.host import process_group
 
 POLL_S = 0.2
 QUIET_S = 30
@@ -51,7 +52,7 @@ class Steps:
         try:
             self._watch(process, label, start, offset)
         except BaseException:
-            self._stop(process)
+            process_group.end(process)
             raise
         if process.returncode:
             self._print(label, start, "failed", end=True)
@@ -103,21 +104,3 @@ class Steps:
         else:
             hint = "mend what it says and run `make setup` again; finished steps are kept"
         return f"{label} failed with code {code}; {hint}. Whole log: {self.log}\n{tail}"
-
-    @staticmethod
-    def _stop(process: subprocess.Popen) -> None:
-        for kind in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(process.pid, kind)
-                process.wait(5)
-                return
-            except ProcessLookupError:
-                return
-            except subprocess.TimeoutExpired:
-                continue
-
-
-def clock_text(seconds: float) -> str:
-    """`12 s`, `3 min 05 s`."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

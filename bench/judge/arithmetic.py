@@ -1,7 +1,9 @@
 """Recomputes published figures from the inputs that they were published with.
 
 A small registry of named formulas: a sheet names one and gives its inputs, nothing in a sheet is evaluated as code.
-Knows nothing about claims or records. Byte formulas return bytes; `in_unit` turns them into GB, MiB and so on.
+Knows nothing about claims or records. Byte formulas return bytes; `in_unit` turns them into GB, MiB and so on. Those of
+a sequence start from the numbers of a model card, apart from `pti_loop.model_memory`, which sizes a file: two ways that
+have to agree.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ guesses must all be taken.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +32,9 @@ WIDE_NOISE = 0.5
 DEGRADED = 0.9
 """A solo stream in the treatment's context slower than this, against the baseline, flatters whoever divides by it."""
 
+Rule = Callable[[int, int, bool, "Estimate | None"], tuple[list[str], bool, str]]
+"""(accepted, verified, near ties excuse, speed against the baseline) -> (faults, oddity to warn of, what is told)."""
+
 
 def arm_controls(cell: StoredCell, table: RunTable) -> list[Control]:
     """All checks of this module for one cell."""
@@ -38,7 +43,8 @@ def arm_controls(cell: StoredCell, table: RunTable) -> list[Control]:
     hidden = unexplained(cell, table, compared)
     controls = [same_arm_twice(cell, table), noise(cell), grades(cell, hidden.get("treatment")), denominator(table)]
     if guesses:
-        controls += [sabotage(cell, table, hidden.get("sabotage")), oracle(cell, table, hidden.get("oracle"))]
+        rules = {"sabotage": wrong_guesses, "oracle": right_guesses}
+        controls += [planted(cell, table, arm, hidden.get(arm), rule) for arm, rule in rules.items()]
     mismatch = draws_disagree(table)
     if mismatch:
         controls.append(Control("counters", VOID, f"{mismatch}; mend the method's counting, then {rerun(cell)}"))
@@ -71,49 +77,43 @@ def same_arm_twice(cell: StoredCell, table: RunTable) -> Control:
     return Control("again", OK, sentence, *value)
 
 
-def sabotage(cell: StoredCell, table: RunTable, hidden: str | None = None) -> Control:
-    """Every guess wrong: none accepted, output unchanged, not faster than plain decoding."""
-    mine = table.of("sabotage")
-    if not mine.any():
-        return Control("sabotage", WARNING, f"no sabotage control was run; add control blocks and run {rerun(cell)}")
-    accepted, verified = _tested(cell, table, "sabotage")
-    faults = _changed(cell, "sabotage", hidden)
-    tied = _near_ties(cell, "sabotage")
+def planted(cell: StoredCell, table: RunTable, arm: str, hidden: str | None, rule: Rule) -> Control:
+    """An arm whose guesses were planted: void when its output changed or by its own `rule`."""
+    if not table.of(arm).any():
+        return Control(arm, WARNING, f"no {arm} control was run; add control blocks and run {rerun(cell)}")
+    accepted, verified = _tested(cell, table, arm)
+    tied = _near_ties(cell, arm)
+    estimate = ratio_of(table, arm)
+    value = (estimate.ratio, *estimate.interval()) if estimate else (math.nan,) * 3
+    wrong, odd, sentence = rule(accepted, verified, bool(tied), estimate)
+    faults = _changed(cell, arm, hidden) + wrong
+    if faults:
+        return Control(arm, VOID, f"{'; '.join(faults)}; mend the method, then {rerun(cell)}", *value)
+    return Control(arm, WARNING, f"{sentence}; {tied}", *value) if odd else Control(arm, OK, sentence, *value)
+
+
+def wrong_guesses(accepted: int, verified: int, tied: bool, speed: Estimate | None) -> tuple[list[str], bool, str]:
+    """Sabotage: none accepted, not faster than plain decoding. Returns faults, whether it is odd, and what is told."""
+    faults = []
     if accepted > (verified * TIE_MISSES if tied else 0):
         faults.append(f"{accepted} of {verified} wrong guesses were accepted")
-    estimate = ratio_of(table, "sabotage")
-    low, high = estimate.interval() if estimate else (float("nan"), float("nan"))
-    if estimate and estimate.ratio > 1.0 and estimate.excludes(1.0):
-        faults.append(f"wrong guesses make it {estimate.ratio:.3f} times as fast as plain decoding")
-    ratio = estimate.ratio if estimate else float("nan")
-    if faults:
-        return Control("sabotage", VOID, f"{'; '.join(faults)}; mend the method, then {rerun(cell)}", ratio, low, high)
+    if speed and speed.ratio > 1.0 and speed.excludes(1.0):
+        faults.append(f"wrong guesses make it {speed.ratio:.3f} times as fast as plain decoding")
+    ratio = speed.ratio if speed else math.nan
     sentence = f"{accepted} of {verified} wrong guesses accepted, same output, {ratio:.3f} of plain speed"
-    if accepted:
-        return Control("sabotage", WARNING, f"{sentence}; {tied}", ratio, low, high)
-    return Control("sabotage", OK, sentence, ratio, low, high)
+    return faults, accepted > 0, sentence
 
 
-def oracle(cell: StoredCell, table: RunTable, hidden: str | None = None) -> Control:
-    """Every guess right: all accepted. Its speed is the ceiling of the method."""
-    mine = table.of("oracle")
-    if not mine.any():
-        return Control("oracle", WARNING, f"no oracle control was run; add control blocks and run {rerun(cell)}")
-    accepted, verified = _tested(cell, table, "oracle")
-    faults = _changed(cell, "oracle", hidden)
-    tied = _near_ties(cell, "oracle")
+def right_guesses(accepted: int, verified: int, tied: bool, speed: Estimate | None) -> tuple[list[str], bool, str]:
+    """Oracle: all accepted; its speed is the ceiling of the method. Returns what `wrong_guesses` does."""
+    faults = []
     if not verified:
         faults.append("no guess was tested")
     elif accepted < verified and not tied:
         faults.append(f"only {accepted} of {verified} right guesses were accepted")
-    estimate = ratio_of(table, "oracle")
-    ratio, (low, high) = (estimate.ratio, estimate.interval()) if estimate else (float("nan"), (float("nan"),) * 2)
-    if faults:
-        return Control("oracle", VOID, f"{'; '.join(faults)}; mend the method, then {rerun(cell)}", ratio, low, high)
+    ratio = speed.ratio if speed else math.nan
     sentence = f"{accepted} of {verified} right guesses accepted; the method's ceiling is {ratio:.3f}"
-    if accepted < verified:
-        return Control("oracle", WARNING, f"{sentence}; {tied}", ratio, low, high)
-    return Control("oracle", OK, sentence, ratio, low, high)
+    return faults, accepted < verified, sentence
 
 
 def noise(cell: StoredCell) -> Control:

@@ -117,7 +117,7 @@ class RunTable:
 
 
 def run_table(cell: StoredCell) -> RunTable:
-    """Sum up every run of a cell. Raises RecordError when a run has no window or no token after its first."""
+    """Sum up every run of a cell. Raises RecordError when a run has no window, no round or no token after its first."""
     runs = arrays(cell.runs)
     ids, size = runs["run"].astype(np.int64), len(runs["run"])
     turns, emits, draws = (
@@ -162,6 +162,9 @@ def _check(table: RunTable) -> None:
             f"run {table.run[index]} ({table.arm[index]}) has {table.tokens.distinct[index]} tokens after the first in "
             f"{table.window[index]:g} s, so it has no rate; use n_predict of 2 or more"
         )
+    idle = np.flatnonzero(table.rounds == 0)
+    if len(idle):
+        raise RecordError(f"run {table.run[idle[0]]} ({table.arm[idle[0]]}) has tokens, but no round that made them")
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

@@ -119,9 +119,9 @@ def owners(runs: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     rank = np.argsort(runs, kind="stable")
     ordered = runs[rank]
     place = np.minimum(np.searchsorted(ordered, wanted), len(runs) - 1)
-    stray = np.flatnonzero(ordered[place] != wanted)
+    stray = wanted[ordered[place] != wanted] if len(runs) else wanted
     if len(stray):
-        raise RecordError(f"rows of run {wanted[stray[0]]} are stored, but the runs table has no such run")
+        raise RecordError(f"rows of run {stray[0]} are stored, but the runs table has no such run")
     return rank[place]
 
 

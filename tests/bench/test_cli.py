@@ -42,6 +42,15 @@ def test_bad_input_is_one_line_and_code_2(words, sentence, capsys):
     assert printed.out == ""
 
 
+@pytest.mark.parametrize("verb", ["report", "sweep", "all"])
+def test_a_python_without_the_packages_is_one_line_and_code_2(verb):
+    """`-S` leaves the environment's packages out, as the system's own Python would."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bench.cli import main; sys.exit(main([{verb!r}]))"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert "lacks " in done.stderr and "run `make setup`" in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_a_typo_in_a_claim_sheet_is_named(tmp_path, capsys):
     text = (ROOT / "tests" / "judge" / "example_sheet.yaml").read_text()
     (tmp_path / "sheet.yaml").write_text(text.replace("metric:", "metrik:", 1))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from bench import config as config_module
-from bench.config import CONFIGS, compose_points
+from bench.config import CONFIGS, Config, MeasureConfig, compose_points
 from bench.errors import UserError
 
 
@@ -53,10 +54,18 @@ def test_an_experiment_is_a_union_of_sweeps_and_what_is_typed_wins(plus):
         ("streams=0", "streams=0 is below 1"),
         ("streams=9", "stagger takes 1 to 8"),
         ("temperature=-0.1", "temperature=-0.1 is below 0"),
-        ("temperature=inf", "temperature=inf"),
+        ("temperature=inf", "temperature=inf is no temperature"),
+        ("temperature=nan", "temperature=nan is no temperature"),
         ("n_predict=1", "n_predict=1 is below 2"),
         ("n_predict=600", "set engine.n_ctx="),
         ("engine.threads=-1", "engine.threads=-1 is below 0"),
+        ("measure.step_passes=1", "measure.step_passes=1 is below 2"),
+        ("measure.classes=prose", "measure.classes=prose: a list is wanted; write measure.classes=[prose]"),
+        ("machine=../elsewhere", "machine=../elsewhere is no name for a folder"),
+        ("machine=a/b", "is no name for a folder"),
+        ("machine=.hidden", "is no name for a folder"),
+        ("machine=reference", "is no name for a folder"),
+        ("engine.n_batch=3", "engine.n_batch=3 does not hold a token of each of streams=4"),
     ],
 )
 def test_a_bad_override_is_one_sentence_with_the_way_out(override, sentence):
@@ -79,5 +88,19 @@ def test_every_shipped_yaml_composes(group):
         assert compose_points([f"{group}={file.stem}"])
 
 
-def test_every_choice_is_a_key():
-    assert set(config_module.CHOICES) <= set(config_module.KEYS)
+def test_defaults_have_one_home():
+    (point,) = compose_points([])
+    assert point.measure == MeasureConfig()
+    plain = Config()
+    assert all(getattr(point, name) == getattr(plain, name) for name in ("streams", "temperature", "n_predict", "seed"))
+    assert yaml.safe_load((CONFIGS / "measure" / "default.yaml").read_text()) == {}
+    assert list(yaml.safe_load((CONFIGS / "config.yaml").read_text())) == ["defaults"]
+
+
+def test_every_choice_and_every_least_value_is_a_key():
+    assert set(config_module.CHOICES) | set(config_module.LEAST) <= set(config_module.KEYS)
+
+
+def test_a_machine_s_name_may_have_what_names_have():
+    for name in ("mi50-lab.2", "reference-box", "x", None):
+        config_module.check(Config(machine=name))

@@ -58,6 +58,74 @@ def test_a_profile_does_not_depend_on_the_prompts():
     assert len(ids) == 1
 
 
+def test_a_profile_depends_on_its_own_settings_only():
+    ids = {name: plan("streams=2", name, profile=True)[0].id for name in
+           ("seed=1", "measure.per_class=2", "measure.step_widths=3", "peers.llama_bench=/a/llama-bench",
+            "peers.llama_bench=/b/llama-bench")}  # fmt: skip
+    assert ids["measure.per_class=2"] == ids["seed=1"] != ids["measure.step_widths=3"]
+    assert ids["peers.llama_bench=/a/llama-bench"] == ids["peers.llama_bench=/b/llama-bench"] != ids["seed=1"]
+
+
+def test_a_cell_knows_its_folder_its_machine_and_the_programs_beside_it(tmp_path):
+    (cell,) = plan("streams=2", "peers.llama_bench=/a/llama-bench", root=tmp_path)
+    assert cell.folder == tmp_path / "box" / cell.id
+    assert cell.config["machine"] == "box"
+    assert cell.peers == {"llama_bench": "/a/llama-bench", "llama_batched_bench": None}
+    assert "peers" not in cell.config
+
+
+def test_plain_decoding_by_name_has_one_stream():
+    (cell,) = plan("method=autoregressive", "streams=1,3")
+    assert (cell.config["streams"], cell.config["method"]["name"]) == (1, "autoregressive")
+
+
+def test_only_groups_of_independent_prompts_take_more_than_their_share_of_a_class():
+    def count(*overrides: str) -> int:
+        (cell,) = plan("prompts=default", "measure.classes=[prose,question]", *overrides)
+        return len(cell.config["prompts"]["items"])
+
+    assert count("streams=8") == 2
+    assert count("streams=2", "measure.per_class=3") == 6
+    assert count("method=packed", "streams=2") == 4
+
+
+def test_labels_tell_cells_apart():
+    warm = plan("streams=2", "temperature=0.5", "method.draws=coupled")[0]
+    assert warm.label == "a stagger published/none coupled x2 T=0.5"
+    assert plan("streams=2")[0].label == "a stagger published/none x2 T=0"
+    assert plan("streams=2", profile=True)[0].label == "a step cost, bandwidth, memory"
+
+
+def test_work_grows_with_what_has_to_be_decoded():
+    def work(*overrides: str, **more: bool) -> float:
+        return plan(*overrides, **more)[0].work
+
+    assert work("streams=4") > work("streams=2") > work("streams=1")
+    assert work("streams=4", "method=packed") > work("streams=4"), "its baseline decodes every answer"
+    assert work("streams=2", "n_predict=40") > work("streams=2")
+    assert work("streams=2", profile=True) > work("streams=2", "measure.step_widths=4", profile=True)
+
+
+def test_a_model_that_no_configuration_names_goes_by_its_file():
+    (cell,) = plan("streams=2")
+    assert cell.config["model"]["name"] == "a"
+    (part,) = plan("streams=2", "model.path=/m/Big-27B-Q6_K-00001-of-00003.gguf")
+    assert part.config["model"]["name"] == "Big-27B-Q6_K"
+    assert part.id == cell.id, "the weights' hash says what a model is, its file's name does not"
+    (named,) = plan("streams=2", "model.name=mine")
+    assert named.config["model"]["name"] == "mine"
+    assert named.id != cell.id
+
+
+def test_a_link_to_a_model_keeps_the_name_that_a_person_gave_it(tmp_path, monkeypatch):
+    """Hugging Face's download folder links names to files that are called by their hash."""
+    (tmp_path / "0a1b2c").write_text("")
+    (tmp_path / "Big.gguf").symlink_to(tmp_path / "0a1b2c")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (config,) = compose_points(["model=gguf", "model.path='~/Big.gguf'"])
+    assert model_path(config) == tmp_path / "Big.gguf"
+
+
 def test_records_do_not_tell_where_the_model_lay():
     (cell,) = plan("streams=2")
     assert cell.config["model"]["path"] == "a.gguf"
@@ -71,6 +139,11 @@ def test_a_group_of_independent_prompts_keeps_the_prompts_it_needs():
 def test_an_unknown_class_names_the_nearest():
     with pytest.raises(UserError, match="did you mean 'prose'"):
         plan("streams=2", "measure.classes=[pros]")
+
+
+def test_a_set_without_prompts_is_a_sentence():
+    with pytest.raises(UserError, match="'short' has no prompts"):
+        plan("streams=2", "prompts.items=[]")
 
 
 def test_state_is_read_from_the_folder(tmp_path):

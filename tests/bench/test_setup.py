@@ -216,18 +216,12 @@ def test_build_environment_drops_what_would_change_the_build(capsys: pytest.Capt
     assert "CMAKE_ARGS and SKBUILD_* are ignored" in capsys.readouterr().out
 
 
-def test_step_failure_shows_the_log_and_stop_kills_the_group(tmp_path: Path) -> None:
+def test_step_failure_shows_the_log(tmp_path: Path) -> None:
     out = (tmp_path / "out").open("w+")
     run = steps.Steps(2, tmp_path / "log", out)
     with pytest.raises(UserError, match=r"breaking failed with code 3; .*\n.*the reason"):
         run.run("breaking", ["sh", "-c", "echo '[7/9] compiling'; echo the reason; exit 3"])
     assert run._compiled(0) == "7/9 files"
-    child = subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE, start_new_session=True)
-    grandchild = int(child.stdout.readline())
-    run._stop(child)
-    time.sleep(0.1)
-    state = Path(f"/proc/{grandchild}/stat")
-    assert not state.exists() or state.read_text().split()[2] == "Z"
 
 
 def test_setup_runs_on_a_bare_python_and_the_second_time_is_quick(tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from bench import store
 from bench.errors import UserError
 from bench.records import Draw, Emit, Round, Step
-from bench.store import check_writable, load_cell, load_cells, read_status, write_cell
+from bench.store import check_writable, has_table, load_cell, load_cells, read_status, write_cell
 
 DONE = {"state": "done", "reason": "", "seconds": 1.0}
 
@@ -42,11 +44,53 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
     assert (tmp_path / "box/a/ledger.csv.gz").read_bytes() == (tmp_path / "box/b/ledger.csv.gz").read_bytes()
 
 
+def test_no_time_of_writing_is_in_a_packed_file(tmp_path):
+    folder = tmp_path / "box" / "cell"
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)])
+    for name in ("ledger.csv.gz", "engine.log.gz"):
+        assert (folder / name).read_bytes()[4:8] == bytes(4), f"{name}: bytes 4 to 7 of a gzip file are its time"
+
+
+def test_others_may_read_a_cell(tmp_path):
+    write(tmp_path / "box" / "cell")
+    assert (tmp_path / "box" / "cell").stat().st_mode & 0o055 == 0o055
+
+
+def test_a_table_without_rows_is_no_file(tmp_path):
+    folder = tmp_path / "box" / "cell"
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)], draws=[])
+    assert has_table(folder, "ledger")
+    assert not has_table(folder, "draws")
+
+
+def test_a_fact_may_be_no_number(tmp_path):
+    folder = tmp_path / "box" / "cell"
+    write_cell(folder, config={}, env={}, status=DONE, facts={"clock": float("nan"), "rate": float("inf")})
+    facts = load_cell(folder).facts
+    assert math.isnan(facts["clock"]) and math.isinf(facts["rate"])
+
+
+def test_a_damaged_status_is_no_cell(tmp_path):
+    write(tmp_path / "box" / "cell")
+    (tmp_path / "box" / "cell" / "status.json").write_text("{")
+    assert read_status(tmp_path / "box" / "cell") is None
+
+
+def test_cells_come_in_order_of_machine_and_id(tmp_path):
+    for machine, cell in (("b", "2"), ("a", "3"), ("b", "1"), ("a", "1")):
+        write(tmp_path / machine / cell)
+    assert [(cell.machine, cell.cell) for cell in load_cells(tmp_path)] == [
+        ("a", "1"), ("a", "3"), ("b", "1"), ("b", "2"),
+    ]  # fmt: skip
+
+
 def test_a_failure_while_writing_leaves_the_old_cell(tmp_path, monkeypatch):
     folder = tmp_path / "box" / "cell"
     write(folder)
 
     def full(*_):
+        names = [path.name for path in folder.parent.iterdir()]
+        assert any(name.startswith(".cell.") for name in names), "the same disk, or renaming would be copying"
         raise OSError("no space left on device")
 
     monkeypatch.setattr(store, "_csv_gz", full)
@@ -62,6 +106,7 @@ def test_a_second_writing_replaces_the_first_whole(tmp_path):
     write(folder, state="failed")
     assert read_status(folder)["state"] == "failed"
     assert not (folder / "ledger.csv.gz").exists()
+    assert [path.name for path in folder.parent.iterdir()] == ["cell"]
 
 
 def test_an_unknown_state_is_refused(tmp_path):
@@ -81,8 +126,9 @@ def test_half_written_folders_are_not_cells_and_can_be_swept(tmp_path):
     write(tmp_path / "box" / ".cell.abc")
     (tmp_path / "box" / "halved").mkdir()
     assert load_cells(tmp_path) == []
+    write(tmp_path / "box" / "cell")
     store.sweep_leftovers(tmp_path / "box")
-    assert not (tmp_path / "box" / ".cell.abc").exists()
+    assert sorted(path.name for path in (tmp_path / "box").iterdir()) == ["cell", "halved"]
 
 
 @pytest.mark.parametrize(("file", "text"), [("cell.yaml", "schema: 99"), ("facts.json", "{"), ("cell.yaml", "a: [")])

@@ -1,4 +1,4 @@
-"""A sweep on the real model: cells in child processes, crashes as records, resuming, the lock, and bad input."""
+"""A sweep on the real model: what runs and what is kept, the lock, memory, interrupts, and bad input."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from pathlib import Path
 import pytest
 
 from bench import sweep as sweep_module
+from bench.config import compose_points
 from bench.errors import UserError
+from bench.host import cpus, memory
 from bench.host.device_lock import DeviceLock
 from bench.progress import Estimate
 from bench.store import load_cells, write_cell
-from bench.sweep import crash_sentence, prepare, sweep
+from bench.sweep import check_models, prepare, sweep
+from pti_loop import gguf_file
+from tests.pti_loop.test_model_memory import write_hybrid
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["prompts=short", "measure=quick", "n_predict=6", "measure.classes=[prose,question]", "measure.again_blocks=1",
@@ -27,6 +31,8 @@ SMALL = ["prompts=short", "measure=quick", "n_predict=6", "measure.classes=[pros
 NAMED = b"\x05\0\0\0\0\0\0\0llama"
 """The architecture in a GGUF header: a length, then the text."""
 QUIET = {"state": "done", "reason": "", "seconds": 0.1}
+ODD = {3: {"state": "failed", "reason": "planted"}, 5: {"state": "unsupported", "reason": "no rewind"}}
+"""What becomes of cells that do not run, by their streams."""
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +48,7 @@ def no_children(monkeypatch):
 
     def run_cell(cell, environment, progress):
         ran.append(cell.id)
-        status = QUIET if cell.config["streams"] != 3 else QUIET | {"state": "failed", "reason": "planted"}
+        status = QUIET | ODD.get(cell.config["streams"], {})
         write_cell(cell.folder, config=cell.config | {"kind": cell.kind}, env=environment, status=status)
         return status
 
@@ -60,6 +66,57 @@ def test_only_what_is_missing_or_failed_runs_again(tmp_path, no_children):
     assert no_children == [first.failed[0][0].id]
     assert len(second.kept) == 3
     assert any("failed: " in line and "planted" in line for line in sweep_module.summary(second))
+
+
+def test_what_cannot_run_is_no_failure_and_is_listed_with_its_reason(tmp_path, no_children):
+    outcome, _ = sweep([*SMALL, "streams=2,5", f"results={tmp_path / 'res'}"])
+    assert [reason for _, reason in outcome.unsupported] == ["no rewind"]
+    assert not outcome.failed
+    first, *others = sweep_module.summary(outcome)
+    assert first.startswith("1 of 2 cells done (0 were there before)")
+    assert len(others) == 1 and others[0].startswith("unsupported: ") and others[0].endswith("x5 T=0: no rewind")
+
+
+def test_a_sweep_clears_half_written_cells_away_and_nothing_else(tmp_path, no_children):
+    words = [*SMALL, "streams=2", f"results={tmp_path / 'res'}", "machine=box"]
+    sweep(words)
+    (tmp_path / "res" / "box" / ".cell.half").mkdir()
+    outcome, _ = sweep([*words, "n_predict=7"])
+    assert not (tmp_path / "res" / "box" / ".cell.half").exists()
+    assert len(list((tmp_path / "res" / "box").iterdir())) == 2
+    assert outcome.cells[0].folder.parent == tmp_path / "res" / "box"
+
+
+def test_threads_are_as_asked_and_else_all_of_them(tmp_path):
+    def threads(*words: str) -> int:
+        return prepare([*SMALL, "streams=2", f"results={tmp_path}", *words])[0][0].config["engine"]["threads"]
+
+    assert threads("engine.threads=1") == 1
+    assert threads() == cpus.available_cpus()
+
+
+@pytest.mark.parametrize("interval", [2, 4])
+def test_caches_have_to_fit_to_the_byte(tmp_path, monkeypatch, interval):
+    """Streams and two baselines, each with its cache and its recurrent state."""
+    path = write_hybrid(tmp_path / "hybrid.gguf", layers=4, interval=interval)
+    (config,) = compose_points(["model=gguf", f"model.path={path}", "streams=3", "engine.n_ctx=512"])
+    file = gguf_file.read(path)
+    need = 5 * (512 * file.kv_bytes_per_token() + file.state_bytes_per_sequence())
+    monkeypatch.setattr(memory, "usable_memory", lambda: need)
+    assert list(check_models([config])) == [path]
+    monkeypatch.setattr(memory, "usable_memory", lambda: need - 1)
+    with pytest.raises(UserError, match=r"3 streams and two baselines of engine\.n_ctx=512 tokens"):
+        check_models([config])
+    monkeypatch.setattr(sweep_module, "_offloads", lambda config: True)
+    assert check_models([config]), "a device's memory is the engine's to check"
+
+
+def test_a_sweep_on_the_gpu_leaves_the_cpu_to_others(tmp_path, no_children, monkeypatch):
+    monkeypatch.setattr(sweep_module, "_offloads", lambda config: True)
+    with DeviceLock("cpu"):
+        sweep([*SMALL, "streams=2", f"results={tmp_path / 'res'}"])
+    with DeviceLock("gpu"), pytest.raises(UserError, match="being measured"):
+        sweep([*SMALL, "streams=2", f"results={tmp_path / 'res'}"])
 
 
 def test_a_second_sweep_on_the_device_is_refused_and_names_the_first(tmp_path, no_children):
@@ -94,46 +151,6 @@ def test_a_profile_measures_every_width_and_memory(tmp_path):
     rows = {row["streams"]: row for row in profile.facts["memory_by_streams"]}
     assert rows[4]["kv_bytes"] == pytest.approx(4 * rows[1]["kv_bytes"], rel=0.01)
     assert rows[1]["kv_bytes"] == pytest.approx(rows[1]["computed_kv_bytes"], rel=0.01)
-
-
-def child(tmp_path, monkeypatch, body: str) -> dict:
-    """Run one cell whose child process does something else."""
-    package = tmp_path / "fake"
-    package.mkdir()
-    (package / "crash.py").write_text(f"import os, signal, sys\nsys.stdin.read()\n{body}\n")
-    real = subprocess.Popen
-    monkeypatch.setattr(sweep_module.subprocess, "Popen",
-                        lambda command, **more: real([sys.executable, str(package / "crash.py")], **more))  # fmt: skip
-    outcome, _ = sweep([*SMALL, "streams=2", f"results={tmp_path / 'res'}"])
-    (cell,) = load_cells(tmp_path / "res")
-    assert outcome.failed[0][1] == cell.status["reason"]
-    return cell.status
-
-
-def test_an_assert_in_the_engine_is_a_failed_record(tmp_path, monkeypatch):
-    body = 'print("ggml.c:12: GGML_ASSERT(x > 0) failed", file=sys.stderr)\nos.kill(os.getpid(), signal.SIGABRT)'
-    status = child(tmp_path, monkeypatch, body)
-    assert status["state"] == "failed"
-    assert "SIGABRT" in status["reason"]
-    assert "GGML_ASSERT(x > 0) failed" in status["reason"]
-
-
-def test_a_killed_child_is_a_failed_record(tmp_path, monkeypatch):
-    assert "SIGKILL" in child(tmp_path, monkeypatch, "os.kill(os.getpid(), signal.SIGKILL)")["reason"]
-
-
-def test_a_child_that_writes_nothing_has_failed(tmp_path, monkeypatch):
-    assert "code 0" in child(tmp_path, monkeypatch, "sys.exit(0)")["reason"]
-
-
-@pytest.mark.parametrize(
-    ("code", "errors", "sentence"),
-    [(-4, "", "`make setup NATIVE=0`"), (-9, "", "memory"), (3, "a\nb\nc\nd\n", "b | c | d"),
-     (1, "", "printed nothing"),
-     (-11, 'Fatal Python error: Segmentation fault\n\n  File "llama.py", line 78 in load\n  File "x.py"\n', "line 78")],
-)  # fmt: skip
-def test_why_a_child_died(code, errors, sentence):
-    assert sentence in crash_sentence(code, errors)
 
 
 def test_interrupting_leaves_whole_cells_only_and_no_child(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from bench.judge.arithmetic import (
     reachable,
     recompute,
 )
+from pti_loop.gguf_file import GgufFile
 
 SHAPE_27B = {
     "attention_layers": 16, "kv_heads": 4, "head_size": 256, "kv_value_bytes": 2, "tokens": 2048, "delta_layers": 48,
@@ -58,6 +60,30 @@ def test_bytes_of_a_sequence_of_the_27b_shape() -> None:
     assert kv == 64 * 1024
     assert state == 48 * (48 * 128 * 128 + 3 * (2 * 16 * 128 + 48 * 128)) * 4 == 156_893_184
     assert recompute("sequence_bytes", SHAPE_27B) == 2048 * kv + state
+    assert recompute("sequence_bytes", SHAPE_27B) / 2**20 == pytest.approx(277.6, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{}, {"attention_layers": 3, "delta_layers": 9, "kv_heads": 1, "head_size": 96},
+     {"value_heads": 12, "key_heads": 2, "delta_head_size": 64, "convolution_width": 3}, {"kv_value_bytes": 4}],
+)  # fmt: skip
+def test_a_sheet_s_formula_and_the_engine_s_sizing_agree(odd: dict[str, int]) -> None:
+    """One starts from the numbers of a model card, the other from a GGUF file's metadata and llama.cpp's source."""
+    shape = SHAPE_27B | odd
+    heads, size = shape["value_heads"], shape["delta_head_size"]
+    keys = {
+        "block_count": shape["attention_layers"] + shape["delta_layers"], "embedding_length": 5120,
+        "attention.head_count": 24, "attention.head_count_kv": shape["kv_heads"],
+        "attention.key_length": shape["head_size"], "attention.value_length": shape["head_size"],
+        "full_attention_interval": 4, "ssm.conv_kernel": shape["convolution_width"], "ssm.inner_size": heads * size,
+        "ssm.state_size": size, "ssm.group_count": shape["key_heads"],
+    }  # fmt: skip
+    metadata = {"general.architecture": "qwen35"} | {f"qwen35.{key}": value for key, value in keys.items()}
+    file = GgufFile(Path("m.gguf"), (Path("m.gguf"),), metadata, (), 0)
+    cache = "f32" if shape["kv_value_bytes"] == 4 else "f16"
+    total = shape["tokens"] * file.kv_bytes_per_token(cache, cache) + file.state_bytes_per_sequence()
+    assert recompute("sequence_bytes", shape) == total
 
 
 def test_activation_traffic_is_mebibytes_over_a_thousand() -> None:

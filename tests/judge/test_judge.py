@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,6 +136,27 @@ def test_a_run_without_a_timed_token_is_void_with_the_reason() -> None:
     cell = guess_cell(blocks=1)
     short = type(cell)(**{**cell.__dict__, "ledger": cell.ledger[cell.ledger["position"] == 0]})
     assert "n_predict of 2 or more" in judge([short]).cells[0]["void_reason"]
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [("runs", "rows of run 0 are stored, but the runs table has no such run"),
+     ("rounds", "run 0 (baseline) has tokens, but no round that made them"),
+     ("ledger", "run 0 (baseline) has 0 tokens after the first")],
+)  # fmt: skip
+def test_a_cell_that_lost_a_table_is_void_and_stops_nobody(table: str, reason: str) -> None:
+    cell = guess_cell(cell="lost")
+    findings = judge([replace(cell, **{table: getattr(cell, table).iloc[:0]}), guess_cell(cell="fine")])
+    row = next(row for row in findings.cells if row["cell"] == "lost")
+    assert row["void"] and reason in row["void_reason"]
+    assert {cell for row in findings.speedup for cell in row["cells"]} == {"fine"}
+
+
+def test_rows_of_a_run_that_is_not_there_void_the_cell() -> None:
+    cell = guess_cell()
+    stray = cell.ledger.copy()
+    stray.loc[stray["run"] == 3, "run"] = 99
+    assert "rows of run 99 are stored" in judge([replace(cell, ledger=stray)]).cells[0]["void_reason"]
 
 
 def test_rows_carry_machine_build_and_cells() -> None:

@@ -1,48 +1,12 @@
-"""Bytes of a sequence, against hand-worked figures."""
+"""Measured memory beside the computed bytes that the records hold."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench.errors import UserError
 from bench.judge import judge
-from bench.judge.memory import Shape, conv_state, delta_net_state, element_bytes, memory_rows
+from bench.judge.memory import memory_rows
 from tests.judge.judge_cells import guess_cell, profile_cell
-
-QWEN_27B = Shape(
-    attention_layers=16, kv_heads=4, key_length=256, value_length=256, recurrent_layers=48,
-    state_elements=delta_net_state(value_heads=48, key_dim=128, value_dim=128),
-    conv_elements=conv_state(kernel=4, key_heads=16, key_dim=128, value_heads=48, value_dim=128),
-)  # fmt: skip
-
-
-def test_27b_attention_cache_is_64_kib_a_token() -> None:
-    # 16 layers x 4 heads x (256 keys + 256 values) x 2 B
-    assert QWEN_27B.kv_bytes_per_token() == 65_536
-
-
-def test_27b_recurrent_state_is_149_6_mib_a_sequence() -> None:
-    # State: 48 heads x 128 x 128 = 786,432. Convolution: 3 x (2 x 16 x 128 + 48 x 128) = 30,720. f32, 48 layers.
-    assert QWEN_27B.state_elements == 786_432
-    assert QWEN_27B.conv_elements == 30_720
-    assert QWEN_27B.state_bytes() == 48 * 4 * (786_432 + 30_720) == 156_893_184
-
-
-def test_27b_sequence_of_2048_cells_costs_the_published_278_mib() -> None:
-    assert QWEN_27B.sequence_bytes(2048) / 2**20 == pytest.approx(277.6, abs=0.05)
-
-
-def test_quantised_caches_count_their_scales() -> None:
-    assert QWEN_27B.kv_bytes_per_token("q8_0", "q8_0") == 65_536 / 2 * 34 / 32
-    assert element_bytes("q4_0") == 18 / 32
-    with pytest.raises(UserError, match="did you mean 'q8_0'"):
-        element_bytes("q8_O")
-
-
-def test_an_attention_model_has_no_state() -> None:
-    smollm = Shape(attention_layers=30, kv_heads=3, key_length=64, value_length=64)
-    assert smollm.kv_bytes_per_token() == 30 * 3 * 128 * 2
-    assert smollm.state_bytes() == 0
 
 
 def test_profile_rows_set_measured_beside_computed() -> None:
