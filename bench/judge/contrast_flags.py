@@ -13,8 +13,9 @@ from itertools import pairwise
 import numpy as np
 
 from bench.judge.audit_options import AuditOptions
+from bench.judge.design import design
 from bench.judge.readings import LOOSE, rounding
-from bench.judge.statistics import Estimate, design
+from bench.judge.statistics import Estimate
 from bench.judge.timing_flags import drift
 from bench.judge.trials import SOLO, Flag, Record, Trial, baseline_arm, of_arm, treatments
 

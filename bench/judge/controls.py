@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.judge.acceptance import draws_disagree
+from bench.judge.design import design
 from bench.judge.findings import OK, VOID, WARNING, Control, rerun, subject
 from bench.judge.lossless import DIVERGENT, grade_arm, unexplained
-from bench.judge.statistics import CONTROL_CONFIDENCE, Estimate, design
+from bench.judge.statistics import CONTROL_CONFIDENCE, Estimate
 
 if TYPE_CHECKING:
     from bench.judge.rates import RunTable

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bench.judge.design import Design
 from bench.judge.findings import OK, VOID, WARNING, Control, Row, origin, rerun, settings, subject
-from bench.judge.statistics import Design, Estimate, known_mean
+from bench.judge.statistics import Estimate, known_mean
 from bench.judge.step_cost import Curve
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.judge.design import Design
 from bench.judge.findings import OK, VOID, WARNING, Control, Row, rerun
-from bench.judge.statistics import Design
 
 if TYPE_CHECKING:
     from bench.judge.rates import RunTable

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.judge.decomposition import Factors, factors, predicted_speedup
+from bench.judge.design import Design, block_flags, design
 from bench.judge.findings import Row, origin, settings, subject
 from bench.judge.lossless import Grade, grade_arm, prompt_parts
-from bench.judge.statistics import Design, Estimate, block_flags, design, direction, known_mean
+from bench.judge.statistics import Estimate, direction, known_mean
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _against_solo(solo: SoloDesigns | None, log_rate: np.ndarray) -> Row:
 def _round_columns(table: RunTable, layout: Design, found: Factors, context: Context) -> Row:
     low, high = found.cost.interval()
     host = table.host
-    treated, used = table.of("treatment"), layout.arm.any(axis=0)
+    treated = table.of("treatment")
     predicted = predicted_speedup(table, layout, context.curve) if context.curve else float("nan")
     together = float(table.concurrent[treated].max())
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -175,7 +176,7 @@ def _round_columns(table: RunTable, layout: Design, found: Factors, context: Con
         "predicted_speedup": predicted,
         "predicted_from": context.curve_cell,
         "predicted_layout": context.curve.layout if context.curve else "",
-        "host_share": known_mean(host[treated & used]),
-        "baseline_host_share": known_mean(host[layout.baseline.any(axis=0)]),
+        "host_share": known_mean(host[layout.arm.run]),
+        "baseline_host_share": known_mean(host[layout.baseline.run]),
         "tokens_per_round_answer": found.tokens_per_round / together,
     }

@@ -11,7 +11,7 @@ It was fixed before any run. A block compares arms on one prompt in balanced ord
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
@@ -58,94 +58,10 @@ class Estimate:
         return float(np.exp(min(detectable_shift(self.n_units - 1) * self.log_se, 700.0)))
 
 
-@dataclass(frozen=True)
-class Design:
-    """Which runs speak for an arm and which for the baseline, as weights: units x runs, each row sums to 1."""
-
-    arm: np.ndarray
-    baseline: np.ndarray
-    units: str
-    n_blocks: int
-    n_prompts: int
-
-    @cached_property
-    def used(self) -> np.ndarray:
-        """Runs that have a weight; what the others did does not matter, even where it is nan."""
-        return np.flatnonzero(self.arm.any(axis=0) | self.baseline.any(axis=0))
-
-    @cached_property
-    def _difference(self) -> np.ndarray:
-        return (self.arm - self.baseline)[:, self.used]
-
-    @cached_property
-    def _level(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Of arm and baseline, the runs that have a weight, and the weights."""
-        means = (self.arm.mean(axis=0), self.baseline.mean(axis=0))
-        return [(runs, mean[runs]) for mean in means for runs in [np.flatnonzero(mean > 0)]]
-
-    def contrast(self, log_values: np.ndarray) -> Estimate:
-        """The ratio arm / baseline of exp(log_values), one value a run."""
-        return mean_estimate(self._logs(log_values), self.units, self.n_blocks, self.n_prompts)
-
-    def ratio(self, log_values: np.ndarray) -> float:
-        """The ratio alone, for half the price of `contrast`."""
-        return float(np.exp(_mean(self._logs(log_values))))
-
-    def _logs(self, log_values: np.ndarray) -> np.ndarray:
-        return self._difference @ log_values[self.used]
-
-    def levels(self, log_values: np.ndarray) -> tuple[float, float]:
-        """Geometric means of arm and baseline, with the weights of the contrast: their quotient is its ratio."""
-        # One after the other: a nan of one arm must not reach the other.
-        arm, baseline = (float(np.exp(weights @ log_values[runs])) for runs, weights in self._level)
-        return arm, baseline
-
-
-def design(
-    arms: np.ndarray, blocks: np.ndarray, prompts: np.ndarray, orders: np.ndarray, arm: object, baseline: object,
-    pairs: bool = False,
-) -> Design | None:  # fmt: skip
-    """Lay out a contrast over runs; None when no block has both arms.
-
-    `pairs` takes the replicate pairs as units whatever the number of prompts: right for controls, whose true ratio
-    does not depend on the prompt.
-    """
-    masks = [arms == name for name in (arm, baseline)]
-    # Flags by block number: with so few runs, set operations on arrays would take most of a report's time.
-    shared = np.logical_and(*(block_flags(blocks, mask) for mask in masks))
-    n_shared, rank = int(shared.sum()), np.cumsum(shared) - 1
-    if not n_shared:
-        return None
-    sides = [np.flatnonzero(mask & shared[blocks]) for mask in masks]
-    names, first = np.unique(prompts[sides[0]], return_inverse=True)
-    if pairs or n_shared == 1:
-        return _pair_design(blocks, orders, sides[0], sides[1], n_shared, len(names))
-    owner = np.zeros(n_shared, dtype=np.int64)
-    owner[rank[blocks[sides[0]]]] = first
-    by_prompt = len(names) > 1
-    unit_of_block = owner if by_prompt else np.arange(n_shared)
-    blocks_of_unit = np.bincount(unit_of_block)
-    weights = []
-    for rows in sides:
-        block = rank[blocks[rows]]
-        unit = unit_of_block[block]
-        matrix = np.zeros((len(blocks_of_unit), len(arms)))
-        matrix[unit, rows] = 1.0 / np.bincount(block)[block] / blocks_of_unit[unit]
-        weights.append(matrix)
-    return Design(weights[0], weights[1], "prompts" if by_prompt else "blocks", n_shared, len(names))
-
-
-def block_flags(blocks: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Which block numbers, from 0 to the highest of all runs, have a run under the mask."""
-    flags = np.zeros(int(blocks.max(initial=-1)) + 1, dtype=bool)
-    flags[blocks[mask]] = True
-    return flags
-
-
 def mean_estimate(logs: np.ndarray, units: str, n_blocks: int = 0, n_prompts: int = 0) -> Estimate:
     """Estimate from the log ratios of independent units."""
     logs = np.asarray(logs, dtype=float)
-    mean, count = _mean(logs), len(logs)
+    mean, count = log_mean(logs), len(logs)
     spread = float("inf")
     if count > 1:
         # What `logs.std(ddof=1)` computes, without the checks that cost more than the sums of a few numbers do.
@@ -156,14 +72,15 @@ def mean_estimate(logs: np.ndarray, units: str, n_blocks: int = 0, n_prompts: in
     return Estimate(float(mean), spread, count, units, n_blocks, n_prompts)
 
 
-def _mean(values: np.ndarray) -> np.floating:
+def log_mean(values: np.ndarray) -> np.floating:
+    """Mean of the logs of some units. numpy's own takes ten times as long on a few."""
     return np.add.reduce(values) / len(values)
 
 
 def known_mean(values: np.ndarray) -> float:
-    """Mean of the values that are not nan, nan when there are none. numpy's own takes ten times as long on a few."""
+    """Mean of the values that are not nan, nan when there are none."""
     known = values[values == values]
-    return float(_mean(known)) if len(known) else float("nan")
+    return float(log_mean(known)) if len(known) else float("nan")
 
 
 def direction(estimate: Estimate) -> str:
@@ -226,23 +143,3 @@ def mean_interval(values: np.ndarray, confidence: float = CONFIDENCE) -> tuple[f
         return mean, float("-inf"), float("inf")
     half = t_quantile(len(values) - 1, confidence) * float(values.std(ddof=1)) / np.sqrt(len(values))
     return mean, mean - half, mean + half
-
-
-def _pair_design(
-    blocks: np.ndarray, orders: np.ndarray, arm: np.ndarray, baseline: np.ndarray, n_blocks: int, n_prompts: int
-) -> Design:
-    """Units are replicate pairs: the k-th run of the arm against the k-th run of the baseline in a block."""
-    keyed = []
-    for rows in (arm, baseline):
-        rows = rows[np.lexsort((orders[rows], blocks[rows]))]
-        replicate = np.arange(len(rows)) - np.searchsorted(blocks[rows], blocks[rows])
-        keyed.append((blocks[rows] * len(blocks) + replicate, rows))
-    if np.array_equal(keyed[0][0], keyed[1][0]):
-        # The usual case, both arms equally often in each block: the keys are in order already.
-        left = right = np.arange(len(arm))
-    else:
-        _, left, right = np.intersect1d(keyed[0][0], keyed[1][0], assume_unique=True, return_indices=True)
-    weights = np.zeros((2, len(left), len(blocks)))
-    weights[0, np.arange(len(left)), keyed[0][1][left]] = 1.0
-    weights[1, np.arange(len(left)), keyed[1][1][right]] = 1.0
-    return Design(weights[0], weights[1], "replicate pairs", n_blocks, n_prompts)

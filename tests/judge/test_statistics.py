@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bench.judge.design import design
 from bench.judge.statistics import (
     Estimate,
-    design,
     detectable_shift,
     direction,
     mean_estimate,
