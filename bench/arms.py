@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from bench.config import Config
 from bench.records import Run
@@ -56,6 +56,12 @@ def context_spec(config: Config, n_seq_max: int, width: int) -> ContextSpec:
     )  # fmt: skip
 
 
+def method_settings(config: Config) -> Settings:
+    """A method's parameters for one run."""
+    own = {key: value for key, value in asdict(config.method).items() if key != "name"}
+    return Settings(streams=config.streams, n_predict=config.n_predict, **own)
+
+
 class Arms:
     """Contexts and methods of a contrast's arms on one loaded model.
 
@@ -66,18 +72,15 @@ class Arms:
     def __init__(self, model: Model, config: Config) -> None:
         self.model, self.config = model, config
         self.method = METHODS[config.method.name]
-        n_seq = self.method.sequences(config.streams)
+        self.settings = method_settings(config)
+        n_seq = self.method.sequences(self.settings)
         narrow = context_spec(config, 1, 1)
-        self.wide_spec = context_spec(config, n_seq, max(n_seq, self.method.width(config.streams)))
+        self.wide_spec = context_spec(config, n_seq, max(n_seq, self.method.width(self.settings)))
         self._contexts: dict[str, Context] = {
             "baseline": model.context(narrow),
             "again": model.context(narrow),
             "treatment": model.context(self.wide_spec),
         }
-        self.settings = Settings(
-            streams=config.streams, n_predict=config.n_predict, emission=config.method.emission,
-            rebuild=config.method.rebuild, draws=config.method.draws, stop=config.method.stop,
-        )  # fmt: skip
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError, nearest
+from pti_loop.draft.lookup import LENGTHS
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 CHOICES = {
@@ -29,7 +30,7 @@ LEAST = {
     "engine.threads": 0, "engine.n_gpu_layers": -1, "measure.per_class": 1, "measure.blocks_per_prompt": 1,
     "measure.again_blocks": 0, "measure.control_blocks": 0, "measure.control_tokens": 0, "measure.warmup_tokens": 0,
     "measure.noise_prompts": 1, "measure.step_widths": 1, "measure.step_passes": 2, "measure.step_repeats": 1,
-    "measure.step_depth": 1, "peers.pairs": 1, "peers.n_gen": 1,
+    "measure.step_depth": 1, "peers.pairs": 1, "peers.n_gen": 1, "method.draft": 1, "method.ngram": 1,
 }  # fmt: skip
 """The first pass of the step cost is warm-up, so that one alone would leave nothing."""
 MAX_STREAMS = 8
@@ -55,6 +56,10 @@ class MethodConfig:
     rebuild: str = "none"
     draws: str = "independent"
     stop: str = "tokens"
+    draft: int = 7
+    ngram: int = 4
+    gate: bool = False
+    adaptive: bool = False
 
 
 @dataclass
@@ -283,6 +288,10 @@ def check(config: Config) -> None:
     if config.engine.n_batch < config.streams:
         raise UserError(f"engine.n_batch={config.engine.n_batch} does not hold a token of each of streams="
                         f"{config.streams}; set engine.n_batch={config.streams} or more")  # fmt: skip
+    longest = LENGTHS[-1] if config.method.adaptive else config.method.draft
+    if config.method.name == "lookup" and config.engine.n_batch <= longest:
+        raise UserError(f"engine.n_batch={config.engine.n_batch} does not hold a token and {longest} guesses; lower "
+                        f"method.draft or set engine.n_batch={longest + 1} or more")  # fmt: skip
     if config.engine.sampler == "backend" and config.temperature > 0:
         raise UserError(f"engine.sampler=backend is greedy only and temperature={config.temperature}; use sampler=host")
     if config.n_predict + config.streams > config.engine.n_ctx:

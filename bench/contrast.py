@@ -114,7 +114,7 @@ class Contrast:
 
         It is longer than what they will say, since the last guesses of a run are never verified.
         """
-        length = self._length("oracle") + self.config.streams
+        length = self._length("oracle") + self.arms.method.width(self.arms.settings)
         runs = {r: self.arms.run("treatment", task, self._seed(task, r), -1, n_predict=length) for r in range(2)}
         return {replicate: trace.text(verified_only=True) for replicate, trace in runs.items()}
 
@@ -144,8 +144,7 @@ class Contrast:
     def _shape(self, arm: str) -> Shape:
         if arm in ("again", "solo"):
             return SINGLE
-        layout = "tokens" if self.config.method.name == "jacobi" else "sequences"
-        return Shape(self.arms.method.width(self.config.streams), layout)
+        return Shape(self.arms.method.width(self.arms.settings), self.arms.method.LAYOUT)
 
     def _compare(self, arm: str, task: Task, replicate: int, answer: int,
                  first: tuple[int, int] | None = None) -> Comparison:

@@ -14,12 +14,16 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.config import Config, ModelConfig
+from bench.config import Config, MethodConfig, ModelConfig
 from bench.errors import UserError, nearest
 from bench.store import read_status
 
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
 """How the name of a split file ends."""
+ONE_STREAM = {"lookup": ("draft", "ngram", "gate", "adaptive")}
+"""Methods without streams, and the parameters that they have instead. No other method's id depends on these."""
+_STAGGER = {key: getattr(MethodConfig(), key) for key in ("emission", "rebuild", "draws", "stop")}
+"""Parameters of the stagger at their defaults: part of every method's id."""
 _NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile")
 
 
@@ -50,6 +54,9 @@ class Cell:
             return f"{config['model']['name']} step cost, bandwidth, memory"
         method = config["method"]
         name = method["name"]
+        if name in ONE_STREAM:
+            told = [f"{key}={method[key]}" for key in ONE_STREAM[name]]
+            return f"{config['model']['name']} {name} {' '.join(told)} T={config['temperature']:g}"
         if name == "stagger":
             name += f" {method['emission']}/{method['rebuild']}"
             name += f" {method['draws']}" if config["temperature"] else ""
@@ -142,14 +149,25 @@ def _contrast_values(config: Config) -> dict:
     del values["peers"]
     for name in [name for name in values["measure"] if name.startswith("step_")]:
         del values["measure"][name]
-    if config.streams == 1 or config.method.name == "autoregressive":
-        values["streams"] = 1
-        values["method"] = asdict(type(config.method)(name="autoregressive"))
-    elif config.method.name != "stagger":  # the only one with parameters of its own
-        values["method"] = asdict(type(config.method)(name=config.method.name))
-    elif config.temperature == 0:
-        values["method"]["draws"] = "independent"
+    values |= _method_values(config)
     return values
+
+
+def _method_values(config: Config) -> dict:
+    """Method and streams. One stream is plain decoding, except for methods that have no streams."""
+    name = config.method.name
+    if name in ONE_STREAM:
+        own = ONE_STREAM[name]
+        given = asdict(config.method)
+        return {"streams": 1, "method": {"name": name, **_STAGGER} | {key: given[key] for key in own}}
+    if config.streams == 1 or name == "autoregressive":
+        return {"streams": 1, "method": {"name": "autoregressive", **_STAGGER}}
+    if name != "stagger":
+        return {"streams": config.streams, "method": {"name": name, **_STAGGER}}
+    own = {key: getattr(config.method, key) for key in _STAGGER}
+    if config.temperature == 0:
+        own["draws"] = "independent"
+    return {"streams": config.streams, "method": {"name": name, **own}}
 
 
 def _profile_values(config: Config) -> dict:

@@ -27,6 +27,14 @@ class Settings:
     """`independent`: a guess has its own random number; `coupled`: it shares the number of the draw it predicts."""
     stop: str = "tokens"
     """`tokens`: after n_predict distinct tokens; `rounds`: after n_predict - 1 rounds, as the published loop does."""
+    draft: int = 7
+    """`lookup`: most guesses a round."""
+    ngram: int = 4
+    """`lookup`: longest n-gram that is looked for; the shortest is 2, or 1 when this is 1."""
+    gate: bool = False
+    """`lookup`: leave weak matches alone after misses."""
+    adaptive: bool = False
+    """`lookup`: let the draft length climb 7, 15, 31 on full accepts."""
 
 
 class Guesses:

@@ -45,6 +45,7 @@ SWEEP_KEYS = {
     "draws": "method.draws",
     "streams": "streams",
     "temperature": "temperature",
+    "gate": "method.gate",
 }
 TEMPERATURES = (0.3, 0.6, 0.8, 1.0)
 
@@ -97,7 +98,7 @@ def _override(value: Any) -> str:
         return ",".join(f"{one:g}" for one in inside)
     if isinstance(value, (list, tuple)):
         return ",".join(str(one) for one in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else str(value).lower()
 
 
 def judge_rows(claim: Claim, rows: Sequence[Row]) -> Outcome:

@@ -22,6 +22,9 @@ ENGINE_SETTINGS = (
     "sampler",
 )  # fmt: skip
 
+PARAMETERS = ("draft", "ngram", "gate", "adaptive")
+"""Parameters that only some methods have; the rows of others do not have these columns."""
+
 
 @dataclass
 class Findings:
@@ -80,6 +83,7 @@ def subject(cell: StoredCell) -> Row:
         "rebuild": method.get("rebuild", ""),
         "draws": method.get("draws", ""),
         "stop": method.get("stop", "tokens"),
+        **{key: method[key] for key in PARAMETERS if key in method},
         "streams": config.get("streams", 1),
         "temperature": float(config.get("temperature", 0.0)),
         "n_predict": config.get("n_predict"),

@@ -43,6 +43,10 @@ PARTS = (
 )
 
 
+ARM = ("method", "streams", "emission", "rebuild", "draft", "ngram", "gate", "adaptive")
+"""What tells one arm from another."""
+
+
 def is_void(row: Row) -> bool:
     return bool(plain(row.get("void")))
 
@@ -54,6 +58,8 @@ def describe(row: Row, index: CellIndex) -> str:
     if method in EMITTING:
         settings = {name: index.find(row, name) for name in ("emission", "rebuild")}
         words += [f"{name}={value}" for name, value in settings.items() if value not in (None, "none")]
+    words += [f"draft {number(row['draft'])}"] if get(row, "draft") and not get(row, "adaptive") else []
+    words += [word for word in ("adaptive", "gate") if get(row, word)]
     words += ["sum of streams"] if get(row, "scope") == "aggregate" else []
     temperature = index.find(row, "temperature")
     return ", ".join(words) + (f", T={number(temperature)}" if temperature else "")
@@ -80,7 +86,7 @@ def speedup(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing
     groups, hidden = panels(sound, index)
     if not groups:
         return None
-    names = ("method", "streams", "emission", "rebuild", "scope")
+    names = (*ARM, "scope")
     chosen = [(group, one_each(members, index, names)) for group, members in groups]
     shown = [(group, members[:MAX_LINES]) for group, members in chosen]
     canvas_, axes = canvas([0.5 + 0.34 * len(members) for _, members in shown])
@@ -170,7 +176,7 @@ def _bars(rows: Sequence[Row], index: CellIndex) -> list[Row]:
     by_arm = {arm: [row for row in rows if get(row, "arm") == arm] for arm in SHOWN_ARMS}
     bars = one_each(by_arm.pop("baseline"), index, ("arm",))
     for arm in sorted(by_arm, key=lambda arm: arm != "treatment"):
-        bars += one_each(by_arm[arm], index, ("method", "streams", "emission", "rebuild"))
+        bars += one_each(by_arm[arm], index, ARM)
     return bars
 
 

@@ -25,6 +25,7 @@ _NAMES = {
     ("stagger", "distinct"): "the same, each token said once, {} streams",
     ("packed", "published"): "{} different prompts in one batch",
     ("jacobi", "published"): "guesses of the step before, window {}",
+    ("lookup", "published"): "guesses copied from the text before (prompt lookup)",
 }
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pti_loop.loop import Decoder
+from pti_loop.loop import Decoder, Settings
 
 NAME = "autoregressive"
 GUESSES = False
+LAYOUT = "tokens"
 
 
-def sequences(streams: int) -> int:
+def sequences(settings: Settings) -> int:
     """Sequences that the context must hold."""
     return 1
 
 
-def width(streams: int) -> int:
+def width(settings: Settings) -> int:
     """Tokens in one decode."""
     return 1
 

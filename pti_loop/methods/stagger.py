@@ -11,21 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pti_loop.loop import Decoder, verify
+from pti_loop.loop import Decoder, Settings, verify
 from pti_loop.sampling import Choice
 
 NAME = "stagger"
 GUESSES = True
+LAYOUT = "sequences"
 
 
-def sequences(streams: int) -> int:
+def sequences(settings: Settings) -> int:
     """Sequences that the context must hold."""
-    return streams
+    return settings.streams
 
 
-def width(streams: int) -> int:
+def width(settings: Settings) -> int:
     """Tokens in one decode."""
-    return streams
+    return settings.streams
 
 
 def run(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:

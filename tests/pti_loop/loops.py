@@ -24,7 +24,7 @@ def run(name: str, model=None, *, temperature: float = 0.0, seed: int = 1, contr
     model = model or toy()
     method = METHODS[name]
     chosen = Settings(**settings)
-    spec = ContextSpec(n_ctx=n_ctx, n_seq_max=method.sequences(chosen.streams), threads=threads, sampler=sampler,
+    spec = ContextSpec(n_ctx=n_ctx, n_seq_max=method.sequences(chosen), threads=threads, sampler=sampler,
                        kv_unified=kv_unified)  # fmt: skip
     ctx = model.context(spec)
     try:

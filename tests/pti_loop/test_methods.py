@@ -15,6 +15,8 @@ GUESSING = [
     ("stagger", {"emission": "distinct", "rebuild": "exact"}),
     ("stagger", {"emission": "published", "rebuild": "exact"}),
     ("jacobi", {}),
+    ("lookup", {"draft": 3}),
+    ("lookup", {"ngram": 1, "gate": True, "adaptive": True}),
 ]
 
 
