@@ -87,9 +87,13 @@ class Contrast:
         return set(self.order.sample(range(len(self.tasks)), min(count, len(self.tasks))))
 
     def _warm_up(self) -> None:
-        """Every arm once, short, so that each width that will be timed has been decoded."""
-        for arm in ("baseline", "again", "treatment"):
-            self.arms.run(arm, self.tasks[0], seed=0, number=-1, n_predict=self.config.measure.warmup_tokens)
+        """Every arm once, short, so that each width that will be timed has been decoded.
+
+        A method may guess rarely; under sabotage it guesses in every round, and all widths come up towards the end.
+        """
+        length = max(self.config.measure.warmup_tokens, self.arms.method.width(self.arms.settings) + 1)
+        for arm in ("baseline", "again", "treatment", *self.arms.controls()[:1]):
+            self.arms.run(arm, self.tasks[0], seed=0, number=-1, n_predict=length)
 
     def _block(self, task: Task, again: bool, controls: bool) -> None:
         arms = ["baseline", "treatment", *(["again"] if again else []), *(self.arms.controls() if controls else [])]

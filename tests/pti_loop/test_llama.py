@@ -35,7 +35,8 @@ def test_greedy_text_is_what_the_high_level_binding_says(model, prompt, smollm2)
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [("stagger", {"emission": "published"}), ("stagger", {"emission": "distinct", "rebuild": "exact"}), ("jacobi", {})],
+    [("stagger", {"emission": "published"}), ("stagger", {"emission": "distinct", "rebuild": "exact"}), ("jacobi", {}),
+     ("lookup", {"ngram": 1, "draft": 3})],
 )
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
 def test_methods_say_what_plain_decoding_says(model, prompt, name, settings, temperature):
