@@ -192,6 +192,7 @@ def has_table(folder: Path, name: str) -> bool:
 
 def cell_folders(root: Path) -> list[Path]:
     """Folders of the whole cells below `root`, not looking into the committed reference."""
+    # A cell of the reference lies one folder deeper, so the pattern does not reach it.
     found = [path.parent for path in root.glob("*/*/status.json")]
-    kept = [path for path in found if path.parent.name != REFERENCE and not path.name.startswith(".")]
+    kept = [path for path in found if not path.name.startswith(".")]
     return sorted(kept, key=lambda path: (path.parent.name, path.name))
