@@ -26,8 +26,6 @@ from bench.synth.shape import Order
 from bench.synth.tensors import Tensor, tensors
 
 CHUNK = 32 << 20
-SYNC = 1 << 30
-"""Bytes between two waits for the disk: without them the end of a file this long would be one silent wait."""
 _BYTES_A_TOKEN = 64
 _HEADER = 1 << 20
 Progress = Callable[[int], None]
@@ -121,14 +119,9 @@ def _header(order: Order, planned: list[Tensor], path: Path) -> None:
 
 def _body(order: Order, planned: list[Tensor], file: BinaryIO, progress: Progress, chunk: int) -> None:
     pools = _Pools(order.seed, max(tensor.rows for tensor in planned), planned)
-    since = 0
     for number, tensor in enumerate(planned):
         for piece in _contents(order.seed, tensor, number, pools, chunk):
             _write_all(file, piece)
-            since += len(piece)
-            if since >= SYNC:
-                os.fdatasync(file.fileno())
-                since = 0
             progress(len(piece))
     os.fsync(file.fileno())
 
