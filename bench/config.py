@@ -35,6 +35,8 @@ class ModelConfig:
     package: str | None = None
     file: str | None = None
     licence: str = "unknown"
+    synthetic: bool = False
+    """Whether the weights are random. The file says it, whatever is set here."""
 
 
 @dataclass

@@ -42,14 +42,15 @@ class Cell:
     def label(self) -> str:
         """What a person calls it."""
         config = self.config
+        model = config["model"]["name"] + (" (synthetic)" if config["model"]["synthetic"] else "")
         if self.kind == "profile":
-            return f"{config['model']['name']} step cost, bandwidth, memory"
+            return f"{model} step cost, bandwidth, memory"
         method = config["method"]
         name = method["name"]
         if name == "stagger":
             name += f" {method['emission']}/{method['rebuild']}"
             name += f" {method['draws']}" if config["temperature"] else ""
-        return f"{config['model']['name']} {name} x{config['streams']} T={config['temperature']:g}"
+        return f"{model} {name} x{config['streams']} T={config['temperature']:g}"
 
     @property
     def work(self) -> float:

@@ -1,4 +1,4 @@
-"""Random weights as the bytes of a file: blocks of random bits whose scales are set so that the weights spread as asked.
+"""Random weights as the bytes of a file: blocks of random bits whose scales make the weights spread as asked.
 
 Nothing is quantised: any bits are valid quants, and only the few scale fields of a block decide how large its weights
 are. Layouts follow ggml-common.h. Each block's scale has a random size (0.5 to 1.5) and sign; the sign takes away the

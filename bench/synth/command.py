@@ -25,8 +25,7 @@ def main(words: Sequence[str]) -> int:
         return 0 if words else 2
     for word in words:
         if word.startswith("-") and word not in _OPTIONS:
-            key = word.lstrip("-").partition("=")[0]
-            raise UserError(f"synth has no option {word}; settings are words such as {key}=..; {nearest(word, _OPTIONS)}")
+            raise UserError(f"synth has no option {word} (settings are key=value); {nearest(word, _OPTIONS)}")
     names = [word for word in words if "=" not in word and not word.startswith("-")]
     if len(names) != 2:
         from bench.synth.shape import presets
@@ -39,7 +38,7 @@ def main(words: Sequence[str]) -> int:
 def usage() -> str:
     """Help, with the presets and formats that there are."""
     from bench.synth.formats import FORMATS
-    from bench.synth.shape import OTHER_KEYS, presets, keys
+    from bench.synth.shape import OTHER_KEYS, keys, presets
 
     return f"""usage: python -m bench synth PRESET FILE.gguf [KEY=VALUE ..] [--force]
 

@@ -64,6 +64,6 @@ def bits(kind: Type) -> float:
 
 
 def unit(kind: Type) -> tuple[int, int]:
-    """Smallest piece that files are made of: weights, bytes. A block, or as many plain numbers as the smallest block."""
+    """Smallest piece of a file, in weights and bytes: a block, or as many plain numbers as the smallest block has."""
     block, size = GGML_QUANT_SIZES[kind]
     return (block, size) if block > 1 else (ROW_MULTIPLE, ROW_MULTIPLE * size)

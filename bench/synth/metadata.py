@@ -1,6 +1,6 @@
 """The keys of a synthetic file: the shape as llama.cpp reads it, a vocabulary that encodes any text, and the mark.
 
-It knows no weights. The mark `pti_bench.synthetic` is what keeps such a file from being taken for evidence.
+It knows no weights. The mark is what keeps such a file from being taken for evidence.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from gguf import GGUFWriter, TokenType
 
 from bench.synth.formats import file_type
 from bench.synth.shape import BYTE_TOKENS, SPECIAL_TOKENS, Order, Shape
+from pti_loop.gguf_file import SYNTHETIC
 
 _SPACE = "\u0120"
 """A blank, in the alphabet in which GPT-2's vocabulary writes bytes."""
@@ -24,10 +25,10 @@ def describe(writer: GGUFWriter, order: Order) -> None:
     writer.add_type("model")
     writer.add_name(f"{order.preset} (synthetic)")
     writer.add_description("Random weights of this shape. What it says means nothing.")
-    writer.add_bool("pti_bench.synthetic", True)
-    writer.add_string("pti_bench.synthetic.preset", order.preset)
-    writer.add_string("pti_bench.synthetic.format", order.format)
-    writer.add_uint64("pti_bench.synthetic.seed", order.seed)
+    writer.add_bool(SYNTHETIC, True)
+    writer.add_string(f"{SYNTHETIC}.preset", order.preset)
+    writer.add_string(f"{SYNTHETIC}.format", order.format)
+    writer.add_uint64(f"{SYNTHETIC}.seed", order.seed)
     writer.add_file_type(file_type(order.format))
     writer.add_quantization_version(2)
     writer.add_block_count(shape.layers + shape.nextn)
@@ -93,7 +94,7 @@ def vocabulary(size: int) -> tuple[list[str], list[int], list[str]]:
 
 
 def byte_alphabet() -> list[str]:
-    """One printable character for each byte, as in GPT-2's vocabulary: itself where it is printable, else from 256 up."""
+    """One character for each byte, as in GPT-2's vocabulary: itself where it is printable, else one from 256 up."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = iter(range(BYTE_TOKENS, 2 * BYTE_TOKENS))
     return [chr(byte if byte in printable else next(others)) for byte in range(BYTE_TOKENS)]

@@ -123,6 +123,8 @@ def order(preset: str, overrides: Sequence[str] = ()) -> Order:
     missing = [field.name for field in fields(Shape) if field.name not in typed and field.default is MISSING]
     if missing or name is None:
         raise UserError(f"{path} lacks {', '.join(missing or ['format'])}; see the other files beside it")
+    if not 0 <= seed < 2**64:
+        raise UserError(f"seed={seed} is not a whole number from 0 to 2^64 - 1; give another")
     shape = Shape(**typed)
     check(shape)
     return Order(preset, shape, name, seed)

@@ -3,13 +3,13 @@
 Names and sizes are those that llama.cpp's loaders of llama, qwen3 and qwen35 ask for (src/models of the pinned build).
 It knows no bytes (`bench.synth.blocks`) and no file (`bench.synth.writer`).
 
-Spreads keep activations finite and logits apart. A matrix of n inputs has the standard deviation gain / sqrt(n), so that
-inputs of size 1, which every normalisation gives, come out with the size of the gain. What the layers add to the stream
-makes it grow like the root of their number. Attention adds little of it: it averages over positions, and where that is
-much of the stream, all positions of a deep stack end up saying the same. The normalisation before the output matrix has
-weights around 4, which makes the logits as far apart as a trained model's. It is not the matrix that has them: as the
-embedding table of a tied model it has to stay small beside what the layers add, or the model would say its own input
-again.
+Spreads keep activations finite and logits apart. A matrix of n inputs has the standard deviation gain / sqrt(n), so
+that inputs of size 1, which every normalisation gives, come out with the size of the gain. What the layers add to the
+stream makes it grow like the root of their number. Attention adds little of it: it averages over positions, and where
+that is much of the stream, all positions of a deep stack end up saying the same. The normalisation before the output
+matrix has weights around 4, which makes the logits as far apart as a trained model's. It is not the matrix that has
+them: as the embedding table of a tied model it has to stay small beside what the layers add, or the model would say its
+own input again.
 """
 
 from __future__ import annotations

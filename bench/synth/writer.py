@@ -59,7 +59,7 @@ def write(order: Order, target: Path, *, force: bool = False, progress: Progress
             _body(order, planned, file, progress, chunk)
             written = file.tell()
         except OSError as error:
-            raise UserError(f"{part} could not be written to the end ({error.strerror}); it was removed again") from error
+            raise UserError(f"{part} could not be written to the end ({error.strerror}); it was removed") from error
         os.replace(part, target)
     return written
 
