@@ -14,6 +14,8 @@ from pathlib import Path
 
 from bench.config import Config
 from bench.errors import UserError, nearest
+from bench.host.pins import model_groups
+from bench.parts import joined
 from bench.store import read_status
 
 _NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile")
@@ -76,12 +78,20 @@ def model_path(config: Config) -> Path:
     try:
         files = importlib.metadata.files(model.package) or []
     except importlib.metadata.PackageNotFoundError:
-        sentence = f"the package {model.package} of model={model.name} is not installed; run `make setup`"
-        raise UserError(sentence) from None
+        raise UserError(
+            f"the package {model.package} of model={model.name} is not installed; run `{_setup_of(model.name)}`"
+        ) from None
     for file in files:
         if file.name == model.file:
             return Path(file.locate()).resolve()
+    if model.sha256:
+        return joined(model.package, model.file, model.sha256)
     raise UserError(f"the package {model.package} has no file {model.file}; run `make setup` again")
+
+
+def _setup_of(name: str) -> str:
+    """What installs a model: the plain set-up has the default one alone."""
+    return f"make setup MODEL={name}" if name in model_groups() else "make setup"
 
 
 def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str]) -> list[Cell]:

@@ -20,8 +20,8 @@ from bench.host.cpus import available_cpus
 from pti_loop.engine import ContextSpec, EngineError
 from pti_loop.llama import LlamaModel
 
-STEPS, WARM_UP = 16, 3
-BLOCKS = 40
+STEPS, WARM_UP = 12, 3
+BLOCKS = 30
 
 
 def interval_of_median(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
@@ -67,7 +67,7 @@ def main(words: Sequence[str]) -> int:
     """Print the ratio; returns the exit code."""
     try:
         if not 2 <= len(words) <= 4 or not all(word.isdecimal() for word in words[2:]):
-            raise UserError("compare needs two model files, and may get blocks and a width: FILE FILE [40 [1]]")
+            raise UserError("compare needs two model files, and may get blocks and a width: FILE FILE [30 [1]]")
         blocks, width = [int(word) for word in words[2:]] + [BLOCKS, 1][len(words) - 2 :]
         threads = available_cpus()
         base, treated, ratios = compare(Path(words[0]), Path(words[1]), width, blocks, threads)

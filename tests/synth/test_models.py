@@ -52,7 +52,7 @@ def check(path: Path) -> LlamaModel:
     assert np.isfinite(words).all()
     assert (words.std(axis=1) > 2).all()
     assert (words.std(axis=1) < 8).all()
-    assert len(set(said)) > len(said) / 2, "it says the same again and again"
+    assert len(set(said)) >= 3, "it says the same whatever went before"
     ordered = np.sort(words, axis=1)
     assert (ordered[:, -1] > ordered[:, -2]).all(), "two logits are equal by construction"
     return model
