@@ -174,7 +174,6 @@ def test_second_call_does_nothing_and_other_options_do(tmp_path: Path, recorded:
     assert not any("building" in label for label in recorded.last.labels), "the portable build was kept"
 
 
-@pytest.mark.parametrize("trouble", [KeyboardInterrupt(), UserError("no network")])
 def test_a_model_on_request_is_installed_beside(
     tmp_path: Path, recorded: type[Recorder], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,6 +185,7 @@ def test_a_model_on_request_is_installed_beside(
     assert "did you mean 'gemma3-270m'?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("trouble", [KeyboardInterrupt(), UserError("no network")])
 @pytest.mark.parametrize("where", ["environment", "building", "packages", "loading"])
 def test_half_made_environment_is_not_stamped_and_resumes(
     tmp_path: Path, recorded: type[Recorder], trouble: BaseException, where: str
