@@ -66,21 +66,14 @@ def build() -> dict[str, str]:
 
 
 class LlamaModel:
-    """Weights loaded by llama.cpp. `n_gpu_layers` -1 means all layers; 0 leaves them on the CPU.
+    """Weights loaded by llama.cpp. `n_gpu_layers` -1 means all layers; 0 leaves them on the CPU."""
 
-    `mapped` leaves it to llama.cpp whether the file is mapped into memory; without it the file is read.
-    """
-
-    def __init__(
-        self, path: str | Path, n_gpu_layers: int = -1, vocab_only: bool = False, mapped: bool = True
-    ) -> None:
+    def __init__(self, path: str | Path, n_gpu_layers: int = -1, vocab_only: bool = False) -> None:
         lib = library()
         self.path = Path(path)
         params = lib.llama_model_default_params()
         params.n_gpu_layers = n_gpu_layers
         params.vocab_only = vocab_only
-        if not mapped:
-            params.load_mode = lib.LLAMA_LOAD_MODE_NONE
         mark = _log.mark()
         self._model = lib.llama_model_load_from_file(str(path).encode(), params)
         if not self._model:

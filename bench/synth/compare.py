@@ -1,27 +1,33 @@
-"""Whether two models cost the same a step: `python -m bench.synth.compare REAL.gguf OTHER.gguf [BLOCKS [WIDTH]]`.
+"""Whether two files of one shape and format cost the same a step: `python -m bench.synth.compare REAL.gguf OTHER.gguf`.
 
-They take turns, a block being A B B A, so that drift hits both. For every turn a model is loaded anew, alone, and read
-rather than mapped: of two copies of one file in memory at once, the one loaded first was 5 % slower, and how a file's
-pages lie in the system's cache depends on how it was written. Loaded one after the other, both get the same memory. The
-ratio is the median over blocks of the second model's time over the first one's; its interval is the one between order
-statistics, which assumes no distribution. It knows nothing about what the models are, and writes no record.
+The real file is copied into memory and mapped, and the weights of either are written into the mapped file by turns, a
+block being A B B A. So both are decoded by one model in one place: of two copies of a file that are loaded apart, one
+can be 5 % slower for where its pages lie. The ratio is the median over blocks of the second file's time over the first
+one's; its interval is the one between order statistics, which assumes no distribution. It writes no record.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import shutil
 import statistics
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
+from gguf import GGUFReader
 
 from bench.errors import UserError
 from bench.host.cpus import available_cpus
 from pti_loop.engine import ContextSpec, EngineError
 from pti_loop.llama import LlamaModel
 
-STEPS, WARM_UP = 12, 3
-BLOCKS = 30
+STEPS, WARM_UP = 10, 2
+BLOCKS = 100
+_MEMORY = Path("/dev/shm")
 
 
 def interval_of_median(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
@@ -36,48 +42,94 @@ def interval_of_median(values: Sequence[float], confidence: float = 0.95) -> tup
     return ordered[below], ordered[-1 - below]
 
 
-def step_seconds(path: Path, width: int, threads: int) -> float:
-    """Median seconds of a step of `width` sequences, of a model loaded for it alone."""
-    model = LlamaModel(path, mapped=False)
-    ctx = model.context(ContextSpec(n_ctx=WARM_UP + STEPS, n_seq_max=width, threads=threads))
-    try:
+class Weights:
+    """The tensors of a file by name: type, place in the file, and bytes."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise UserError(f"there is no model file {path}; give two that exist")
+        read = GGUFReader(path).tensors
+        self.types = {tensor.name: (tensor.tensor_type, tuple(tensor.shape.tolist())) for tensor in read}
+        self.places = {tensor.name: int(tensor.data_offset) for tensor in read}
+        self.bytes = {tensor.name: tensor.data.tobytes() for tensor in read}
+
+    def put(self, file: int, places: dict[str, int]) -> None:
+        """Write these weights into an open file that has its tensors at `places`."""
+        for name, content in self.bytes.items():
+            os.pwrite(file, content, places[name])
+
+
+class Stepper:
+    """One loaded model whose weights change under it."""
+
+    def __init__(self, path: Path, width: int, threads: int) -> None:
+        self.width = width
+        self.model = LlamaModel(path, n_gpu_layers=0)
+        self.ctx = self.model.context(ContextSpec(n_ctx=WARM_UP + STEPS, n_seq_max=width, threads=threads))
+
+    def seconds(self) -> tuple[float, np.ndarray]:
+        """Median seconds of a step of `width` sequences, and the logits of the last one."""
+        self.ctx.clear()
         taken = []
         for depth in range(WARM_UP + STEPS):
-            began = ctx.clock()
-            # The same ids for every model: what a step costs does not depend on them.
-            ctx.decode(range(1, width + 1), [depth] * width, range(width), None)
-            taken.append(ctx.clock() - began)
-        return statistics.median(taken[WARM_UP:]) / 1e9
-    finally:
-        ctx.close()
-        model.close()
+            began = self.ctx.clock()
+            # The same ids for both.
+            self.ctx.decode(range(1, self.width + 1), [depth] * self.width, range(self.width), None)
+            taken.append(self.ctx.clock() - began)
+        return statistics.median(taken[WARM_UP:]) / 1e9, self.ctx.logits()[0].copy()
+
+    def close(self) -> None:
+        self.ctx.close()
+        self.model.close()
 
 
-def compare(first: Path, second: Path, width: int, blocks: int, threads: int) -> tuple[float, float, list[float]]:
-    """Median seconds a step of each model, and the ratio of second to first in each block."""
-    times: list[tuple[float, float]] = []
-    for _ in range(blocks):
-        a, b, c, d = (step_seconds(path, width, threads) for path in (first, second, second, first))
-        times.append((math.sqrt(a * d), math.sqrt(b * c)))
-    base, treated = (statistics.median(column) for column in zip(*times, strict=True))
-    return base, treated, [b / a for a, b in times]
+def compare(first: Path, second: Path, width: int, blocks: int, threads: int) -> list[tuple[float, float]]:
+    """Seconds a step of each file, block by block. Raises `UserError` when they are not of one shape and format."""
+    one, other = Weights(first), Weights(second)
+    if one.types != other.types:
+        names = [name for name in {**one.types, **other.types} if one.types.get(name) != other.types.get(name)]
+        raise UserError(
+            f"{first} and {second} differ in {len(names)} tensors, such as {names[0]}; give two of one shape and format"
+        )
+    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
+        path = Path(shutil.copy(first, folder))
+        stepper = Stepper(path, width, threads)
+        file = os.open(path, os.O_WRONLY)
+        try:
+            return [_block(stepper, file, one, other) for _ in range(blocks)]
+        finally:
+            os.close(file)
+            stepper.close()
+
+
+def _block(stepper: Stepper, file: int, one: Weights, other: Weights) -> tuple[float, float]:
+    turns = []
+    for weights in (one, other, other, one):
+        weights.put(file, one.places)
+        turns.append(stepper.seconds())
+    (a, said), (b, otherwise), (c, _), (d, _) = turns
+    if np.array_equal(said, otherwise) and one.bytes != other.bytes:
+        raise UserError("llama.cpp keeps a copy of the weights, so they cannot be changed under it; use the CPU build")
+    return math.sqrt(a * d), math.sqrt(b * c)
 
 
 def main(words: Sequence[str]) -> int:
     """Print the ratio; returns the exit code."""
     try:
-        if not 2 <= len(words) <= 4 or not all(word.isdecimal() for word in words[2:]):
-            raise UserError("compare needs two model files, and may get blocks and a width: FILE FILE [30 [1]]")
+        if not 2 <= len(words) <= 4 or not all(word.isdecimal() and int(word) for word in words[2:]):
+            raise UserError(f"compare needs two model files, and may get blocks and a width: FILE FILE [{BLOCKS} [1]]")
         blocks, width = [int(word) for word in words[2:]] + [BLOCKS, 1][len(words) - 2 :]
         threads = available_cpus()
-        base, treated, ratios = compare(Path(words[0]), Path(words[1]), width, blocks, threads)
-        low, high = interval_of_median(ratios)
-        print(f"second over first: {statistics.median(ratios):.4f}, 95 % interval {low:.4f} to {high:.4f}; "
-              f"{1e3 * base:.3f} ms and {1e3 * treated:.3f} ms a step of width {width}; {blocks} blocks of A B B A, "
-              f"{STEPS} steps a turn, {threads} threads")  # fmt: skip
+        times = compare(Path(words[0]), Path(words[1]), width, blocks, threads)
     except (UserError, EngineError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    ratios = [treated / base for base, treated in times]
+    low, high = interval_of_median(ratios)
+    base, treated = (1e3 * statistics.median(column) for column in zip(*times, strict=True))
+    print(f"second over first: {statistics.median(ratios):.4f}, 95 % interval {low:.4f} to {high:.4f}; "
+          f"{base:.3f} ms and {treated:.3f} ms a step of width {width}; {blocks} blocks of A B B A, "
+          f"{STEPS} steps a turn, {threads} threads")  # fmt: skip
     return 0
 
 

@@ -24,6 +24,9 @@ def test_weights_spread_as_asked_around_zero(kind: Type) -> None:
     assert np.isfinite(values).all()
     assert values.std() == pytest.approx(0.02, rel=0.02)
     assert abs(values.mean()) < 0.02 * 0.01
+    # A middle that is off shows in blocks; over all of them the scales' signs would hide it.
+    means = values.mean(axis=1)
+    assert np.sqrt(np.mean(means**2)) * np.sqrt(values.shape[1]) < 0.02 * 1.15
     assert np.abs(values).max() < 0.02 * 8
     assert len(np.unique(values)) > 1000
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from bench.synth import writer
-from bench.synth.compare import interval_of_median
 from bench.synth.formats import FORMATS
 from bench.synth.shape import order, presets
 from pti_loop.engine import ContextSpec, prefill
@@ -115,10 +114,3 @@ def _draft(lib, ctx, width: int) -> np.ndarray:
     lib.llama_batch_free(batch)
     assert code == 0
     return np.ctypeslib.as_array(lib.llama_get_logits(ctx), shape=(1024,)).copy()
-
-
-def test_the_interval_of_a_median_covers_it_as_often_as_it_says() -> None:
-    """Against draws whose median is known. It can only take whole numbers of values, so it covers a little more."""
-    draws = np.random.default_rng(1).exponential(size=(1000, 40)) - np.log(2)
-    inside = [low <= 0 <= high for low, high in map(interval_of_median, draws)]
-    assert 0.935 < np.mean(inside) < 0.985
