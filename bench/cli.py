@@ -28,6 +28,7 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
   report KEY=V ..     judge the stored results and write reports/            python -m bench report claims=FILE
   figures KEY=V ..    only the figures                                       python -m bench figures
   audit FILE ..       judge somebody else's record, with no model            python -m bench audit run.jsonl
+  synth PRESET FILE   a model of a given shape with random weights           python -m bench synth llama-3-8b x.gguf
   doctor              what this machine can run, and what it cannot          python -m bench doctor
   setup ..            make the environment (`make setup` calls it)           python3 -m bench setup --backend cuda
 
@@ -187,6 +188,12 @@ def _audit(rest: list[str]) -> int:
     return 1 if found.flags else 0
 
 
+def _synth(rest: list[str]) -> int:
+    from bench.synth.command import main as synth
+
+    return synth(rest)
+
+
 def _doctor(rest: list[str]) -> int:
     from bench.doctor import main as doctor
 
@@ -201,5 +208,5 @@ def _setup(rest: list[str]) -> int:
 
 VERBS = {
     "all": _all, "sweep": _sweep, "report": _report, "figures": _figures, "audit": _audit, "doctor": _doctor,
-    "setup": _setup,
+    "setup": _setup, "synth": _synth,
 }  # fmt: skip

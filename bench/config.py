@@ -44,7 +44,11 @@ class ModelConfig:
     path: str | None = None
     package: str | None = None
     file: str | None = None
+    sha256: str | None = None
+    """Digest of `file` where the package and those that it requires hold it in parts."""
     licence: str = "unknown"
+    synthetic: bool = False
+    """Whether the weights are random. The file says it, whatever is set here."""
 
 
 @dataclass

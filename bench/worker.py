@@ -124,7 +124,7 @@ def _model_facts(model, file, config: Config) -> dict:
         "quantization": file.quantization, "file_bytes": file.file_bytes, "tensor_bytes": file.tensor_bytes,
         "step_bytes": file.step_bytes, "kv_bytes_per_token": file.kv_bytes_per_token(engine.type_k, engine.type_v),
         "state_bytes_per_sequence": file.state_bytes_per_sequence(), "memory_note": file.memory_note,
-        "synthetic": bool(file.metadata.get("general.synthetic", False)), **model.facts(),
+        "synthetic": file.synthetic, **model.facts(),
     }  # fmt: skip
 
 

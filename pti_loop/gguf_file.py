@@ -26,6 +26,8 @@ _NOT_A_MODEL = {
     "mmproj": "the image encoder of a model, not the model",
     "imatrix": "an importance matrix, not a model",
 }
+SYNTHETIC = "pti_bench.synthetic"
+"""Key that marks a file of random weights."""
 FILE_TYPES = {
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S", 12: "Q3_K_M",
     13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS",
@@ -60,6 +62,11 @@ class GgufFile:
     def key(self, suffix: str, default: object = None) -> object:
         """Value of `<architecture>.<suffix>`."""
         return self.metadata.get(f"{self.architecture}.{suffix}", default)
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether `python -m bench synth` made it: its weights are random, and what it says is no evidence."""
+        return self.metadata.get(SYNTHETIC) is True
 
     @property
     def n_nextn(self) -> int:

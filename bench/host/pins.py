@@ -73,6 +73,14 @@ def load(path: Path = ROOT / "pyproject.toml") -> Pins:
     )
 
 
+def model_groups(path: Path = ROOT / "pyproject.toml") -> dict[str, tuple[str, ...]]:
+    """Packages of the models that are installed only on request, by the name of their config."""
+    import tomllib
+
+    groups = tomllib.loads(path.read_text())["dependency-groups"]
+    return {name: tuple(lines) for name, lines in groups.items() if name != "model"}
+
+
 def build_settings(pins: Pins, backend: str, native: bool, architectures: str = "") -> dict[str, str]:
     """Config settings of one build. `architectures` are the GPU targets found here, separated by semicolons.
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from bench.judge.arithmetic import BYTE_UNITS
 from bench.judge.sheet import Claim
+from bench.judge.synthetic import of_another_model
 
 Row = Mapping[str, Any]
 
@@ -149,7 +150,8 @@ def differing(claim: Claim, row: Row) -> list[str]:
         if key not in claim.conditions:
             continue
         claimed, found = claim.conditions[key], row.get(key)
-        if found in (None, "") or not _same(claimed, found):
+        other = key == "model" and of_another_model(table_of(claim), row)
+        if found in (None, "") or other or not _same(claimed, found):
             phrases.append(f"{key} (claim: {claimed}, here: {found if found not in (None, '') else 'not recorded'})")
     return phrases
 

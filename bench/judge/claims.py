@@ -26,6 +26,7 @@ from bench.judge.claim_rows import (
 from bench.judge.claim_tests import ROW_TESTS, TABLE_TESTS, Outcome, number, published_range, span, tolerance
 from bench.judge.facts import Facts, find_fact
 from bench.judge.sheet import Claim
+from bench.judge.synthetic import no_evidence
 
 ANYWHERE = ("any", "any")
 """Machine and build of a verdict that rests on no record."""
@@ -103,6 +104,10 @@ def _override(value: Any) -> str:
 
 def judge_rows(claim: Claim, rows: Sequence[Row]) -> Outcome:
     """The verdict of one machine's rows on a claim. Void rows support nothing; with no other row it is inconclusive."""
+    refused = [no_evidence(claim, table_of(claim), row) for row in rows]
+    if rows and all(refused):
+        return Outcome("not_comparable", " ".join(dict.fromkeys(refused)), cells=tuple(cells(rows)))
+    rows = [row for row, why in zip(rows, refused, strict=True) if not why]
     sound = [row for row in rows if not row.get("void")]
     voided = [row for row in rows if row.get("void")]
     if not sound:
@@ -114,6 +119,8 @@ def judge_rows(claim: Claim, rows: Sequence[Row]) -> Outcome:
         outcomes = [ROW_TESTS[claim.rule.test](claim, row) for row in sound]
     outcome = _covered(claim, sound, combine(claim, outcomes))
     reason = outcome.reason + (f" {len(voided)} void rows were left out." if voided else "")
+    if synthetic := sum(map(bool, refused)):
+        reason += f" {synthetic} rows of synthetic models were left out: random weights are no evidence of this."
     if claim.rule.by_construction:
         reason += CONSTRUCTED
     return replace(outcome, reason=reason, cells=tuple(cells(sound)))

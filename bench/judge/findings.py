@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bench.judge.synthetic import about_model
+
 if TYPE_CHECKING:
     from bench.store import StoredCell
 
@@ -76,8 +78,7 @@ def subject(cell: StoredCell) -> Row:
     """What a contrast cell is about: model, method and its parameters."""
     config, method = cell.config, cell.config.get("method") or {}
     return {
-        "model": (config.get("model") or {}).get("name", ""),
-        "quantization": (cell.facts.get("model") or {}).get("quantization", ""),
+        **about_model(cell),
         "method": method.get("name", ""),
         "emission": method.get("emission", ""),
         "rebuild": method.get("rebuild", ""),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bench.judge.findings import Row, origin, settings
+from bench.judge.synthetic import about_model
 
 if TYPE_CHECKING:
     from bench.store import StoredCell
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
 
 def memory_rows(cell: StoredCell) -> list[Row]:
     """Memory by number of streams: from a profile's series, or from the contexts of a contrast."""
-    model = cell.config.get("model") or {}
-    common = {**origin(cell), **settings(cell), "model": model.get("name", ""),
-              "quantization": (cell.facts.get("model") or {}).get("quantization", "")}  # fmt: skip
+    common = {**origin(cell), **settings(cell), **about_model(cell)}
     series = cell.facts.get("memory_by_streams") or []
     rows = [{**common, "source": "profile", "arm": "", **row} for row in series]
     for arm in ("baseline", "treatment"):

@@ -11,6 +11,7 @@ import numpy as np
 
 from bench.judge.findings import Row, origin
 from bench.judge.statistics import mean_estimate
+from bench.judge.synthetic import about_model
 
 if TYPE_CHECKING:
     from bench.store import StoredCell
@@ -28,8 +29,7 @@ def peer_rows(cell: StoredCell) -> list[Row]:
         rows.append(
             {
                 **origin(cell),
-                "model": (cell.config.get("model") or {}).get("name", ""),
-                "quantization": (cell.facts.get("model") or {}).get("quantization", ""),
+                **about_model(cell),
                 "tool": tool,
                 "width": width,
                 "tok_s": float(np.median(theirs)),

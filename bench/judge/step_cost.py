@@ -14,6 +14,7 @@ import numpy as np
 from bench.errors import UserError
 from bench.judge.findings import Row, origin, settings
 from bench.judge.statistics import Estimate, mean_estimate
+from bench.judge.synthetic import about_model
 from bench.judge.tokens import arrays
 
 if TYPE_CHECKING:
@@ -115,9 +116,7 @@ def _mean_ms(logs: np.ndarray) -> float:
 
 def step_cost_rows(cell: StoredCell, found: list[Curve]) -> list[Row]:
     """One row a width and layout."""
-    model = cell.config.get("model") or {}
-    common = {**origin(cell), **settings(cell), "model": model.get("name", ""),
-              "quantization": (cell.facts.get("model") or {}).get("quantization", "")}  # fmt: skip
+    common = {**origin(cell), **settings(cell), **about_model(cell)}
     rows = []
     for curve in found:
         for width in sorted(curve.step_ms):

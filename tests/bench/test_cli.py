@@ -21,7 +21,7 @@ def test_help_names_every_verb(words, capsys):
         assert f"  {verb} " in USAGE
 
 
-@pytest.mark.parametrize("verb", ["sweep", "report", "figures", "all", "doctor"])
+@pytest.mark.parametrize("verb", ["sweep", "report", "figures", "all", "doctor", "synth"])
 def test_every_verb_has_help(verb, capsys):
     assert main([verb, "--help"]) == 0
     assert "usage: python -m bench" in capsys.readouterr().out

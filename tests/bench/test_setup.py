@@ -62,6 +62,15 @@ def test_pip_reads_the_engine_line(loaded: pins.Pins, tmp_path: Path) -> None:
     assert parsed.options["config_settings"] == settings
 
 
+def test_models_on_request_have_a_config_and_are_left_out_of_the_plain_setup(loaded: pins.Pins) -> None:
+    for name, lines in pins.model_groups().items():
+        assert (pins.ROOT / "configs" / "model" / f"{name}.yaml").exists()
+        assert all("==" in line for line in lines)
+        assert not set(lines) & {*loaded.dependencies, *loaded.model_packages}
+    assert "gemma3-270m" in pins.model_groups()
+    assert DOCUMENT["tool"]["uv"]["default-groups"] == ["model"]
+
+
 def test_installed_versions_are_the_pinned_ones(loaded: pins.Pins) -> None:
     import importlib.metadata
 
@@ -163,6 +172,17 @@ def test_second_call_does_nothing_and_other_options_do(tmp_path: Path, recorded:
     assert json.loads((venv / setup.STAMP).read_text())["native"] is True
     assert setup.main(["--venv", str(venv), "--portable"]) == 0
     assert not any("building" in label for label in recorded.last.labels), "the portable build was kept"
+
+
+def test_a_model_on_request_is_installed_beside(
+    tmp_path: Path, recorded: type[Recorder], capsys: pytest.CaptureFixture[str]
+) -> None:
+    venv = tmp_path / "v"
+    assert setup.main(["--venv", str(venv)]) == 0
+    assert setup.main(["--venv", str(venv), "--model", "gemma3-270m"]) == 0
+    assert recorded.last.labels == ["installing gemma3-270m"]
+    assert setup.main(["--venv", str(venv), "--model", "gemma-270m"]) == 2
+    assert "did you mean 'gemma3-270m'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("trouble", [KeyboardInterrupt(), UserError("no network")])
@@ -273,6 +293,7 @@ def test_makefile_targets_are_one_line_each() -> None:
         ([], "--venv .venv"),
         (["BACKEND=cuda", "NATIVE=1"], "--venv .venv --backend cuda --native"),
         (["NATIVE=0", "VENV=e"], "--venv e --portable"),
+        (["MODEL=gemma3-270m"], "--venv .venv --model gemma3-270m"),
     ],
 )
 def test_make_passes_options_on(words: list[str], expected: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from bench import sweep as sweep_module
+from bench.cli import main
 from bench.config import compose_points
 from bench.errors import UserError
 from bench.host import cpus, memory
@@ -123,6 +125,26 @@ def test_a_second_sweep_on_the_device_is_refused_and_names_the_first(tmp_path, n
     with DeviceLock("cpu"), pytest.raises(UserError, match=f"process {os.getpid()} .*being measured|{os.getpid()}"):
         sweep([*SMALL, "streams=2", f"results={tmp_path / 'res'}"])
     assert no_children == []
+
+
+def test_a_synthetic_model_is_marked_in_every_record(tmp_path):
+    """The file says it, whatever the command line says; the plan, the record and the report pass it on."""
+    path, results = tmp_path / "x.gguf", tmp_path / "res"
+    assert main(["synth", "dense-mini", str(path)]) == 0
+    words = [*SMALL, "model=gguf", f"model.path={path}", "model.synthetic=false", "streams=2", f"results={results}"]
+    outcome, _ = sweep(words)
+    assert not outcome.failed, outcome.failed
+    assert outcome.cells[0].label.startswith("x (synthetic) stagger")
+    (cell,) = load_cells(results)
+    assert cell.config["model"]["synthetic"] is True
+    assert cell.facts["model"]["synthetic"] is True
+    assert main(["report", f"results={results}", f"reports={tmp_path / 'rep'}"]) == 0
+    with (tmp_path / "rep" / "claims.csv").open() as file:
+        verdicts = {row["claim_id"]: row for row in csv.DictReader(file)}
+    refused = verdicts["pti.two_streams.speedup"]
+    assert refused["verdict"] == "not_comparable"
+    assert "gguf (synthetic) has random weights" in refused["reason"]
+    assert "model gguf (synthetic) Q8_0" in (tmp_path / "rep" / "report.md").read_text()
 
 
 def test_a_real_sweep_measures_and_reads_back(tmp_path):
