@@ -143,8 +143,8 @@ def test_a_synthetic_model_is_marked_in_every_record(tmp_path):
         verdicts = {row["claim_id"]: row for row in csv.DictReader(file)}
     refused = verdicts["pti.two_streams.speedup"]
     assert refused["verdict"] == "not_comparable"
-    assert "gguf (synthetic) has random weights" in refused["reason"]
-    assert "model gguf (synthetic) Q8_0" in (tmp_path / "rep" / "report.md").read_text()
+    assert "x (synthetic) has random weights" in refused["reason"]
+    assert "model x (synthetic) Q8_0" in (tmp_path / "rep" / "report.md").read_text()
 
 
 def test_a_real_sweep_measures_and_reads_back(tmp_path):
