@@ -70,11 +70,14 @@ class Cell:
         """Guess of its cost in arbitrary units, for the first ETA: decodes times their rough relative cost."""
         config = self.config
         if self.kind == "profile":
-            measure = config["measure"]
-            return measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 6
+            measure, peers = config["measure"], config["peers"]
+            # A pair is both programs' tokens, the batched one's at three widths.
+            runs = bool(peers["llama_bench"]) + 6 * bool(peers["llama_batched_bench"])
+            steps = measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 6
+            return steps + 2 * runs * peers["pairs"] * peers["n_gen"]
         blocks = len({item["class"] for item in config["prompts"]["items"]}) * config["measure"]["per_class"]
-        streams = config["streams"]
-        answers = streams if config["method"]["name"] == "packed" else 1
+        streams = config["method"]["draft"] / 2 if config["method"]["name"] in ONE_STREAM else config["streams"]
+        answers = config["streams"] if config["method"]["name"] == "packed" else 1
         rounds = 2 * answers + (1 + streams / 2) * (1.5 if config["temperature"] else 1)
         return 2 * blocks * config["measure"]["blocks_per_prompt"] * config["n_predict"] * (rounds + 1)
 

@@ -103,7 +103,11 @@ def test_work_grows_with_what_has_to_be_decoded():
     assert work("streams=4") > work("streams=2") > work("streams=1")
     assert work("streams=4", "method=packed") > work("streams=4"), "its baseline decodes every answer"
     assert work("streams=2", "n_predict=40") > work("streams=2")
-    assert work("streams=2", profile=True) > work("streams=2", "measure.step_widths=4", profile=True)
+    profile = work("streams=2", profile=True)
+    assert profile > work("streams=2", "measure.step_widths=4", profile=True)
+    assert work("streams=2", "peers.llama_batched_bench=b", profile=True) > 1.5 * profile
+    lookups = [work("method=lookup", f"method.draft={draft}") for draft in (3, 15)]
+    assert lookups[0] < lookups[1], "wider decodes cost more"
 
 
 def test_a_model_that_no_configuration_names_goes_by_its_file():
