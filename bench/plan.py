@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.config import Config
+from bench.config import CONFIGS, Config
 from bench.errors import UserError, nearest
 from bench.store import read_status
 
@@ -70,8 +70,10 @@ def model_path(config: Config) -> Path:
     model = config.model
     if model.path:
         return Path(model.path).expanduser().resolve()
-    if not model.package or not model.file:
+    if not model.file:
         raise UserError(f"model={model.name} needs a file; give it with model.path=FILE")
+    if not model.package:
+        return _shipped(model.name, model.file)
     try:
         files = importlib.metadata.files(model.package) or []
     except importlib.metadata.PackageNotFoundError:
@@ -81,6 +83,14 @@ def model_path(config: Config) -> Path:
         if file.name == model.file:
             return Path(file.locate()).resolve()
     raise UserError(f"the package {model.package} has no file {model.file}; run `make setup` again")
+
+
+def _shipped(name: str, file: str) -> Path:
+    """A file of this repository."""
+    path = CONFIGS.parent / file
+    if not path.is_file():
+        raise UserError(f"{file} of model={name} is not in this checkout; run `git checkout -- {file}`")
+    return path.resolve()
 
 
 def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str]) -> list[Cell]:

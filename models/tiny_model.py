@@ -62,11 +62,13 @@ class DeltaNet(nn.Module):
     def mix(self, x, rope):
         """x: (batch, time, n_embd), time a multiple of 64. The rotation is for the other kind of layer."""
         s, (b, t, _) = self.shape, x.shape
-        padded = F.pad(self.attn_qkv(x).transpose(1, 2), (s.n_conv - 1, 0))
-        mixed = F.silu(F.conv1d(padded, self.ssm_conv1d.to(padded.dtype).unsqueeze(1), groups=s.conv_dim))
+        padded = F.pad(self.attn_qkv(x), (0, 0, s.n_conv - 1, 0))
+        # Shifted sums: the libraries' depthwise convolution is slow to differentiate in half precision.
+        kernel = self.ssm_conv1d.to(padded.dtype)
+        mixed = F.silu(sum(padded[:, i : i + t] * kernel[:, i] for i in range(s.n_conv)))
         with torch.autocast(x.device.type, enabled=False):
-            q, k, v = mixed.float().split([s.key_dim, s.key_dim, s.value_dim], dim=1)
-            q, k, v = (y.reshape(b, -1, s.state_dim, t).transpose(-1, -2) for y in (q, k, v))
+            q, k, v = mixed.float().split([s.key_dim, s.key_dim, s.value_dim], dim=2)
+            q, k, v = (y.reshape(b, t, -1, s.state_dim).transpose(1, 2) for y in (q, k, v))
             repeat = s.n_value_heads // s.n_key_heads
             q, k = (unit(y, s.eps).repeat(1, repeat, 1, 1) for y in (q, k))
             q = q / math.sqrt(s.state_dim)
