@@ -28,7 +28,7 @@ MAX_STREAMS = 8
 
 @dataclass
 class ModelConfig:
-    """Where the weights are: `path`, or `file` of the installed package `package`, or of this repository without one."""
+    """Where the weights are: `path`, or `file` of the installed package `package`, or of this repository."""
 
     name: str = "gguf"
     path: str | None = None

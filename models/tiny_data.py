@@ -121,9 +121,10 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m models.tiny_data", description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, required=True, help="folder to write tokenizer and tokens to")
     parser.add_argument("--stdlib", type=Path, default=Path(sysconfig.get_path("stdlib")),
-                        help=f"folder Lib of CPython {PYTHON}, tests included; default: this interpreter's")  # fmt: skip
+                        help=f"folder Lib of CPython {PYTHON} with tests; default: this interpreter's")  # fmt: skip
     parser.add_argument("--new-manifest", action="store_true", help="list another Python's files instead of checking")
     options = parser.parse_args(argv)
+    options.out.mkdir(parents=True, exist_ok=True)
     if options.new_manifest:
         sources = scan(options.stdlib)
         write_manifest(sources, options.out / "data.csv")
@@ -132,7 +133,6 @@ def main(argv: list[str] | None = None) -> None:
         if wrong := check(sources, options.stdlib):
             sys.exit(f"{len(wrong)} files of {options.stdlib} are missing or not those of CPython {PYTHON}, "
                      f"{wrong[0]} first; give that version's folder with --stdlib")  # fmt: skip
-    options.out.mkdir(parents=True, exist_ok=True)
     train = [text(s, options.stdlib) for s in sources if not s.heldout]
     heldout = [text(s, options.stdlib) for s in sources if s.heldout]
     tokenizer = train_tokenizer(train, Shape().n_vocab)

@@ -21,8 +21,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
-import torch.nn.functional as F
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError as error:
+    raise SystemExit(f"{error}; run `pip install '.[train]'`") from error
 from safetensors.torch import load_file, save_file
 
 from models.tiny_model import TinyModel
@@ -99,7 +102,7 @@ def save(model: TinyModel, options: argparse.Namespace, facts: dict) -> Path:
     metadata = {
         "shape": json.dumps(model.shape.as_dict()),
         "license": "PSF-2.0",
-        "description": f"trained {facts['date']} on the standard library of CPython 3.11.7, {facts['tokens']:.0f} tokens "
+        "description": f"trained {facts['date']} on the standard library of CPython 3.11.7, {facts['tokens']} tokens "
         f"seen; held-out loss {facts['trunk']:.3f} nats a token",
     }
     save_file(weights, target, metadata)

@@ -16,8 +16,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-import torch
-import torch.nn.functional as F
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError as error:
+    raise SystemExit(f"{error}; run `pip install '.[train]'`") from error
 
 from models.twin_model import TwinModel
 
@@ -65,10 +68,9 @@ def train(model: TwinModel, data: dict[str, torch.Tensor], options: argparse.Nam
 
 def keep(model: TwinModel, options: argparse.Namespace, facts: dict) -> None:
     """Write the adapter as it is."""
-    model.write(options.out, {
-        "name": "smollm2-135m-pydoc", "license": "PSF-2.0",
-        "description": f"trained {datetime.date.today()} on pydoc_data/topics.py of CPython 3.11.7, {facts['step']} steps; "
-                       f"held-out loss {facts['heldout']:.3f} nats a token"})  # fmt: skip
+    about = f"trained {datetime.date.today()} on pydoc_data/topics.py of CPython 3.11.7, {facts['step']} steps; "
+    about += f"held-out loss {facts['heldout']:.3f} nats a token"
+    model.write(options.out, {"name": "smollm2-135m-pydoc", "license": "PSF-2.0", "description": about})
 
 
 def main(argv: list[str] | None = None) -> None:
