@@ -11,13 +11,13 @@ import argparse
 import csv
 import hashlib
 import json
-import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from models import stop
 from models.tiny_convert import END
 from models.tiny_shape import Shape
 
@@ -131,7 +131,7 @@ def main(argv: list[str] | None = None) -> None:
     else:
         sources = read_manifest()
         if wrong := check(sources, options.stdlib):
-            sys.exit(f"{len(wrong)} files of {options.stdlib} are missing or not those of CPython {PYTHON}, "
+            stop(f"{len(wrong)} files of {options.stdlib} are missing or not those of CPython {PYTHON}, "
                      f"{wrong[0]} first; give that version's folder with --stdlib")  # fmt: skip
     train = [text(s, options.stdlib) for s in sources if not s.heldout]
     heldout = [text(s, options.stdlib) for s in sources if s.heldout]

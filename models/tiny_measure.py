@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,11 +17,12 @@ import numpy as np
 from scipy.special import log_softmax
 
 from bench.judge.statistics import wilson
+from models import stop
 from models.nextn import NextnModel
 from models.tiny_data import PYTHON, check, read_manifest, text
 from pti_loop.engine import ContextSpec
 
-PROMPT = 'def read_lines(path, encoding="utf-8"):\n    """Return the lines of a file.'
+PROMPT = "import unittest\n\nclass TestQueue(unittest.TestCase):\n    def test_put(self):\n"
 
 
 def heldout_texts(stdlib: Path) -> dict[str, str]:
@@ -93,14 +93,14 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m models.tiny_measure", description=__doc__.split("\n")[0])
     parser.add_argument("model", type=Path)
     parser.add_argument("--stdlib", type=Path, default=Path(sysconfig.get_path("stdlib")))
-    parser.add_argument("--tokens", type=int, default=1024, help="first tokens of every held-out file that are used")
+    parser.add_argument("--tokens", type=int, default=512, help="first tokens of every held-out file that are used")
     parser.add_argument("--prompt", default=PROMPT)
     parser.add_argument("--out", type=Path, help="JSON file for the figures")
     options = parser.parse_args(argv)
     try:
         texts = heldout_texts(options.stdlib)
     except ValueError as error:
-        sys.exit(str(error))
+        stop(str(error))
     model = NextnModel(options.model, n_ctx=options.tokens, threads=2)
     counts = np.zeros(model.model.n_vocab)
     for source in read_manifest():

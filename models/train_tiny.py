@@ -21,11 +21,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+
+from models import stop
+
 try:
     import torch
     import torch.nn.functional as F
-except ImportError as error:
-    raise SystemExit(f"{error}; run `pip install '.[train]'`") from error
+except ModuleNotFoundError as error:
+    stop(f"{error}; run `pip install '.[train]'`")
 from safetensors.torch import load_file, save_file
 
 from models.tiny_model import TinyModel

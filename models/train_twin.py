@@ -16,11 +16,14 @@ import time
 from pathlib import Path
 
 import numpy as np
+
+from models import stop
+
 try:
     import torch
     import torch.nn.functional as F
-except ImportError as error:
-    raise SystemExit(f"{error}; run `pip install '.[train]'`") from error
+except ModuleNotFoundError as error:
+    stop(f"{error}; run `pip install '.[train]'`")
 
 from models.twin_model import TwinModel
 

@@ -12,11 +12,12 @@ import argparse
 import hashlib
 import json
 import runpy
-import sys
 import sysconfig
 from pathlib import Path
 
 import numpy as np
+
+from models import stop
 
 SHA256 = "abaa56a64551d8eead1b19cbae3c6db443f99f0cab81df07bed3cb75c0db9346"
 TOPICS = "pydoc_data/topics.py"
@@ -60,7 +61,7 @@ def main(argv: list[str] | None = None) -> None:
     try:
         parts = dict(zip(("train", "heldout"), split(topics(options.stdlib)), strict=True))
     except ValueError as error:
-        sys.exit(str(error))
+        stop(str(error))
     options.out.mkdir(parents=True, exist_ok=True)
     model, facts = LlamaModel(options.base, n_gpu_layers=0, vocab_only=True), {}
     for name, part in parts.items():

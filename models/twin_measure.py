@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import yaml
 from scipy.special import log_softmax, softmax
 
 from bench.judge.statistics import wilson
+from models import stop
 from models.adapter import Adapter
 from models.tiny_measure import heldout_texts
 from models.twin_data import split, topics
@@ -91,7 +91,7 @@ def main(argv: list[str] | None = None) -> None:
     try:
         named = domains(options.stdlib)
     except ValueError as error:
-        sys.exit(str(error))
+        stop(str(error))
     model = LlamaModel(options.base, n_gpu_layers=0)
     size = PROMPT + N_PREDICT
     base, twin = (model.context(ContextSpec(n_ctx=size, n_seq_max=1, n_outputs=size, threads=2)) for _ in range(2))
