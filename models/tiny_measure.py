@@ -101,7 +101,7 @@ def main(argv: list[str] | None = None) -> None:
         texts = heldout_texts(options.stdlib)
     except ValueError as error:
         stop(str(error))
-    model = NextnModel(options.model, n_ctx=options.tokens, threads=2)
+    model = NextnModel(options.model, n_ctx=options.tokens)
     counts = np.zeros(model.model.n_vocab)
     for source in read_manifest():
         if not source.heldout:

@@ -26,7 +26,7 @@ from models.twin_data import split, topics
 from pti_loop.engine import ContextSpec
 from pti_loop.llama import LlamaContext, LlamaModel
 
-PROMPT, N_PREDICT, TEXTS = 64, 48, 13
+PROMPT, N_PREDICT, TEXTS = 32, 32, 8
 
 
 def scores(ctx: LlamaContext, tokens: list[int]) -> np.ndarray:
@@ -51,14 +51,15 @@ def domain(base: LlamaContext, twin: LlamaContext, texts: list[list[int]]) -> di
     for text in texts:
         prompt = text[:PROMPT]
         answer = greedy(base, prompt, N_PREDICT)
-        changed += answer != greedy(twin, prompt, N_PREDICT)
         rows = slice(len(prompt) - 1, len(prompt) + N_PREDICT - 1)
         p, q = (scores(ctx, prompt + answer)[rows] for ctx in (base, twin))
-        accepted += (q.argmax(axis=1) == np.array(answer)).tolist()
+        agreed = q.argmax(axis=1) == np.array(answer)
+        accepted += agreed.tolist()
+        changed += not agreed.all()  # up to its first disagreement the twin's own text is the base's
         expected += np.minimum(softmax(p, axis=1), softmax(q, axis=1)).sum(axis=1).tolist()
         known = text[: PROMPT + N_PREDICT]
         for name, ctx in (("base", base), ("twin", twin)):
-            said = log_softmax(scores(ctx, known)[:-1].astype(np.float64), axis=1)
+            said = log_softmax(scores(ctx, known)[:-1], axis=1)
             losses[name] += (-said[np.arange(len(known) - 1), known[1:]]).tolist()
     n, hits = len(accepted), sum(accepted)
     low, high = wilson(hits, n)
@@ -94,20 +95,20 @@ def main(argv: list[str] | None = None) -> None:
         stop(str(error))
     model = LlamaModel(options.base, n_gpu_layers=0)
     size = PROMPT + N_PREDICT
-    base, twin = (model.context(ContextSpec(n_ctx=size, n_seq_max=1, n_outputs=size, threads=2)) for _ in range(2))
+    base, twin = (model.context(ContextSpec(n_ctx=size, n_seq_max=1, n_outputs=size)) for _ in range(2))
     Adapter(model, options.adapter).attach(twin)
     found = {}
     for name, texts in named.items():
         rows = [tokens for tokens in map(model.tokenize, texts) if len(tokens) >= PROMPT // 2][:TEXTS]
         found[name] = domain(base, twin, rows)
         print(name, json.dumps(found[name]), flush=True)
+        if options.out:
+            options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         for who, ctx in (("base", base), ("twin", twin)):
             print(f"--- {who}: {model.detokenize(greedy(ctx, rows[0][:PROMPT], N_PREDICT))}")
     for ctx in (base, twin):
         ctx.close()
     model.close()
-    if options.out:
-        options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
