@@ -38,7 +38,7 @@ MAX_STREAMS = 8
 
 @dataclass
 class ModelConfig:
-    """Where the weights are: `path`, or `file` inside the installed package `package`."""
+    """Where the weights are: `path`, or `file` of the installed package `package`, or of this repository."""
 
     name: str = "gguf"
     path: str | None = None

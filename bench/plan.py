@@ -14,7 +14,7 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.config import Config, MethodConfig, ModelConfig
+from bench.config import CONFIGS, Config, MethodConfig, ModelConfig
 from bench.errors import UserError, nearest
 from bench.host.pins import model_groups
 from bench.parts import joined
@@ -87,8 +87,10 @@ def model_path(config: Config) -> Path:
     model = config.model
     if model.path:
         return Path(model.path).expanduser().absolute()  # a link may say what the file behind it does not
-    if not model.package or not model.file:
+    if not model.file:
         raise UserError(f"model={model.name} needs a file; give it with model.path=FILE")
+    if not model.package:
+        return _shipped(model.name, model.file)
     try:
         files = importlib.metadata.files(model.package) or []
     except importlib.metadata.PackageNotFoundError:
@@ -106,6 +108,14 @@ def model_path(config: Config) -> Path:
 def _setup_of(name: str) -> str:
     """What installs a model: the plain set-up has the default one alone."""
     return f"make setup MODEL={name}" if name in model_groups() else "make setup"
+
+
+def _shipped(name: str, file: str) -> Path:
+    """A file of this repository."""
+    path = CONFIGS.parent / file
+    if not path.is_file():
+        raise UserError(f"{file} of model={name} is not in this checkout; run `git checkout -- {file}`")
+    return path.resolve()
 
 
 def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str]) -> list[Cell]:

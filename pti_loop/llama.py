@@ -72,14 +72,18 @@ def _beside(lib, name: str) -> Path:
 
 
 class LlamaModel:
-    """Weights loaded by llama.cpp. `n_gpu_layers` -1 means all layers; 0 leaves them on the CPU."""
+    """Weights loaded by llama.cpp. `n_gpu_layers` -1 means all layers; 0 leaves them on the CPU.
 
-    def __init__(self, path: str | Path, n_gpu_layers: int = -1, vocab_only: bool = False) -> None:
+    Without `load_mtp` the weights of nextn heads stay on disk.
+    """
+
+    def __init__(self, path: str | Path, n_gpu_layers: int = -1, vocab_only: bool = False,
+                 load_mtp: bool = False) -> None:
         lib = library()
         self.path = Path(path)
         params = lib.llama_model_default_params()
         params.n_gpu_layers = n_gpu_layers
-        params.vocab_only = vocab_only
+        params.vocab_only, params.load_mtp = vocab_only, load_mtp
         mark = _log.mark()
         self._model = lib.llama_model_load_from_file(str(path).encode(), params)
         if not self._model:

@@ -167,3 +167,10 @@ def test_a_model_that_cannot_be_found(overrides, sentence):
     (config,) = compose_points(overrides)
     with pytest.raises(UserError, match=sentence):
         model_path(config)
+
+
+def test_a_file_without_a_package_is_in_this_repository():
+    (point,) = compose_points(["model=pti-tiny"])
+    assert model_path(point) == Path(__file__).resolve().parents[2] / "models" / "pti-tiny" / "pti-tiny.Q8_0.gguf"
+    with pytest.raises(UserError, match=r"nowhere.gguf of model=pti-tiny is not in this checkout; run `git checkout"):
+        model_path(*compose_points(["model=pti-tiny", "model.file=nowhere.gguf"]))
