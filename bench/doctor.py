@@ -161,7 +161,8 @@ def other_models(limit: int = 8) -> list[Path]:
     for folder, pattern in ((ROOT / "models", "**/*.gguf"), (cache / "llama.cpp", "*.gguf"),
                             (cache / "huggingface/hub", "models--*/snapshots/*/*.gguf")):  # fmt: skip
         found += sorted(folder.glob(pattern)) if folder.is_dir() else []
-    return [path for path in found if "-of-" not in path.name or "-00001-of-" in path.name][:limit]
+    models = [path for path in found if ".lora." not in path.name]
+    return [path for path in models if "-of-" not in path.name or "-00001-of-" in path.name][:limit]
 
 
 def _model_line(label: str, path: Path | None) -> Finding:

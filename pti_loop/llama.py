@@ -148,6 +148,13 @@ class LlamaModel:
             self._model = None
 
 
+def _address_of_logits(lib):
+    """llama_get_logits with a plain address as its result: to make a pointer object takes as long as an argmax."""
+    function = ctypes.CDLL(lib._lib._name).llama_get_logits
+    function.argtypes, function.restype = [ctypes.c_void_p], ctypes.c_void_p
+    return function
+
+
 class _Batch:
     """A `llama_batch` over numpy arrays of fixed size: filling a row costs a list assignment, no allocation."""
 
@@ -209,7 +216,8 @@ class LlamaContext:
         # llama.cpp lowers n_batch to the context's size, and aborts the process on a batch beyond it.
         self.spec = replace(spec, n_batch=min(spec.n_batch, lib.llama_n_batch(self._ctx)))
         self._batch = _Batch(lib, self.spec.n_batch)
-        self._end = model.end_tokens
+        self._end = np.array(model.end_tokens, dtype=np.intp)
+        self._logits_at = _address_of_logits(lib)
         self._outputs = 0
         self._views: dict[tuple[int, int], np.ndarray] = {}
         self._check_room()
@@ -267,12 +275,11 @@ class LlamaContext:
     def logits(self) -> np.ndarray:
         """View of float32 (n_outputs, n_vocab) in llama.cpp's own buffer; end-of-generation columns are -inf."""
         # With samplers in its graph llama.cpp keeps no logits, but its buffer is there and holds something.
-        pointer = None if self._samplers else self._lib.llama_get_logits(self._ctx)
-        if not pointer:
+        address = None if self._samplers else self._logits_at(self._ctx)
+        if not address:
             raise EngineError("the last decode left no logits: the context samples on the backend, or asked for none")
-        view = self._view(ctypes.addressof(pointer.contents))
-        for token in self._end:
-            view[:, token] = -np.inf
+        view = self._view(address)
+        view[:, self._end] = -np.inf
         return view
 
     def _view(self, address: int) -> np.ndarray:

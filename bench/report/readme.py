@@ -25,7 +25,7 @@ _NAMES = {
     ("stagger", "distinct"): "the same, each token said once, {} streams",
     ("packed", "published"): "{} different prompts in one batch",
     ("jacobi", "published"): "guesses of the step before, window {}",
-    ("lookup", "published"): "guesses copied from the text before (prompt lookup)",
+    ("lookup", "published"): "prompt lookup, up to {draft} guesses copied from the text before",
 }
 
 
@@ -59,7 +59,7 @@ def _part(rows: Sequence[Row], index: CellIndex) -> str:
 def _line(row: Row, together: Row | None) -> str:
     kind = (row["method"], row["emission"])
     cells = [
-        _NAMES[kind].format(row["streams"]),
+        _NAMES[kind].format(row["streams"], **row) + (", gated" if row.get("gate") else ""),
         f"**{_interval(row)}**",
         _interval(together) if together else "the same",
         fixed(row["counted_speedup"], 2) if row["counted_per_round"] != row["tokens_per_round"] else "the same",

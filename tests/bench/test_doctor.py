@@ -151,8 +151,13 @@ def test_tools_are_found_where_their_installers_put_them(tmp_path: Path, monkeyp
 
 def test_other_models_lists_first_parts_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(doctor, "ROOT", tmp_path)
     folder = tmp_path / "llama.cpp"
     folder.mkdir()
     for name in ("a.gguf", "b-00001-of-00002.gguf", "b-00002-of-00002.gguf", "c.bin"):
         (folder / name).write_text("")
-    assert [path.name for path in doctor.other_models()] == ["a.gguf", "b-00001-of-00002.gguf"]
+    own = tmp_path / "models" / "small"
+    own.mkdir(parents=True)
+    for name in ("d.gguf", "d.lora.F16.gguf"):
+        (own / name).write_text("")
+    assert [path.name for path in doctor.other_models()] == ["d.gguf", "a.gguf", "b-00001-of-00002.gguf"]
