@@ -277,7 +277,8 @@ def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Sect
     """Which cells each table rests on."""
     names = ("speedup", "decomposition", "step_cost", "acceptance", "memory", "controls", "peers", "bandwidth")
     sources = {"claims": list(claims)} | {name: tables.rows(name) for name in names}
-    lines = [{"table": name, "ids": all_cells(rows), "cells": all_cells(rows)} for name, rows in sources.items()]
+    told = {name: all_cells(rows) for name, rows in sources.items()}
+    lines = [{"table": name, "ids": ids, "cells": ids} for name, ids in told.items()]
     columns: list[Column] = [
         ("table", lambda row: f"`{row['table']}.csv`"),
         ("cells", lambda row: str(len(row["ids"]))),
