@@ -19,6 +19,7 @@ from pathlib import Path
 
 from bench import setup
 from bench.host.pins import ROOT
+from pti_loop.user_cache import user_cache
 
 DECODE_TIMEOUT_S = 300
 PROFILERS = {
@@ -156,7 +157,7 @@ def default_model() -> Path | None:
 
 def other_models(limit: int = 8) -> list[Path]:
     """GGUF files in the checkout's `models` folder and in llama.cpp's and Hugging Face's download folders."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache = user_cache()
     found: list[Path] = []
     for folder, pattern in ((ROOT / "models", "**/*.gguf"), (cache / "llama.cpp", "*.gguf"),
                             (cache / "huggingface/hub", "models--*/snapshots/*/*.gguf")):  # fmt: skip

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.errors import UserError
+from pti_loop.user_cache import user_cache
 
 _CHUNK = 1 << 20
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
@@ -21,7 +22,7 @@ _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 
 def joined(package: str, file: str, sha256: str) -> Path:
     """Path of the whole file. Raises `UserError` when there are no parts, or they are not the file that is meant."""
-    folder = _cache() / sha256[:16]
+    folder = user_cache() / "pti-bench" / "models" / sha256[:16]
     whole = folder / file
     if whole.exists():
         return whole
@@ -43,11 +44,6 @@ def joined(package: str, file: str, sha256: str) -> Path:
     finally:
         part.unlink(missing_ok=True)
     return whole
-
-
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base if base and os.path.isabs(base) else Path.home() / ".cache") / "pti-bench" / "models"
 
 
 def _files(package: str) -> Iterator[Path]:

@@ -173,8 +173,7 @@ def _contrast_values(config: Config) -> dict:
     del values["peers"]
     for name in [name for name in values["measure"] if name.startswith("step_")]:
         del values["measure"][name]
-    values |= _method_values(config)
-    return values
+    return values | _method_values(config)
 
 
 def _method_values(config: Config) -> dict:

@@ -20,6 +20,7 @@ from pathlib import Path
 from bench.durations import clock_text
 from bench.errors import UserError
 from bench.host import toolchain
+from pti_loop.user_cache import user_cache
 
 MINIMUM_PYTHON = (3, 11)
 STAMP = "bench-setup.json"
@@ -264,8 +265,7 @@ def _cpu_flags() -> str:
 
 
 def _wheel_folder(venv: Path) -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    folder = Path(base if base and os.path.isabs(base) else Path.home() / ".cache") / "pti-bench" / "wheels"
+    folder = user_cache() / "pti-bench" / "wheels"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

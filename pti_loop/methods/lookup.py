@@ -26,6 +26,6 @@ def width(settings: Settings) -> int:
 def run(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
     """Decode one prompt. Raises `Unsupported` when the memory cannot forget the rejected tail."""
     settings = decoder.settings
-    drafter = Lookup(longest=max(settings.ngram, 1), shortest=min(settings.ngram, 2), gate=settings.gate,
+    drafter = Lookup(longest=settings.ngram, shortest=min(settings.ngram, 2), gate=settings.gate,
                      adaptive=settings.adaptive)  # fmt: skip
     speculative.decode(decoder, prompts[0], drafter, width(settings) - 1)

@@ -30,8 +30,9 @@ def loaded() -> pins.Pins:
 
 def test_pip_uv_and_project_agree(loaded: pins.Pins) -> None:
     project = DOCUMENT["project"]
-    extras = [line for lines in project["optional-dependencies"].values() for line in lines]
-    assert pins.requirements(loaded).split() == project["dependencies"] + extras
+    extras = project["optional-dependencies"]
+    assert pins.requirements(loaded).split() == project["dependencies"] + extras["test"] + extras["nvidia"]
+    assert set(extras) == {"test", "nvidia", "train"} and any("torch" in line for line in extras["train"]), "left out"
     assert all("==" in line for line in pins.requirements(loaded).split()), "a version is not exact"
     line = pins.engine_requirement(loaded, pins.build_settings(loaded, "cpu", native=False))
     requirement, *options = shlex.split(line)

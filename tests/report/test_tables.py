@@ -30,6 +30,15 @@ def write(findings: object, claims: list[dict], out: Path) -> dict[str, list[dic
     return {path.stem: list(csv.DictReader(path.open(newline=""))) for path in paths}
 
 
+@pytest.mark.parametrize(
+    "column",
+    [[1.5, -0.0, 3.0, 999999999.0, 1234567890.0, 1e300, float("nan"), float("inf")], [1, 0, -7], ["a  b", " c", "nan"],
+     [True, 2.0, None, "x"]],
+)  # fmt: skip
+def test_a_whole_column_is_written_as_its_values_are(column: list) -> None:
+    assert tables._column_text(column) == [tables.cell_text(value) for value in column]
+
+
 @pytest.mark.parametrize("filled", [True, False])
 def test_every_file_of_the_design_has_its_columns(tmp_path: Path, filled: bool) -> None:
     findings = stand_ins.full() if filled else stand_ins.empty()

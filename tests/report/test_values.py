@@ -65,3 +65,14 @@ def test_rows_of_mixed_types_can_be_ordered() -> None:
     rows = [{"x": None}, {"x": "b"}, {"x": 10}, {"x": 9.5}, {"x": "a"}]
     ordered = sorted(rows, key=lambda row: values.sort_key(row, ["x"]))
     assert [row["x"] for row in ordered] == [9.5, 10, "a", "b", None]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [[3, 1, 2], [2.5, -1.0, 7.0], [2, 0.5, 9], ["b", "", "a"], ["b", "c", "a"], [1.0, float("nan"), 0.5], [True, 2, 0],
+     [None, "x", 1]],
+)  # fmt: skip
+def test_a_whole_column_sorts_as_its_values_do(column: list) -> None:
+    keys = values.sort_column(column)
+    one_by_one = sorted(range(len(column)), key=lambda place: values.sort_key({"x": column[place]}, ["x"]))
+    assert sorted(range(len(column)), key=keys.__getitem__) == one_by_one
