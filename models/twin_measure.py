@@ -20,7 +20,7 @@ from scipy.special import log_softmax, softmax
 
 from bench.judge.statistics import wilson
 from models import stop
-from models.adapter import Adapter
+from pti_loop.llama_adapter import Adapter
 from models.tiny_measure import heldout_texts
 from models.twin_data import split, topics
 from pti_loop.engine import ContextSpec

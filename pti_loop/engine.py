@@ -5,8 +5,9 @@ One `Model` is loaded once; every arm of a comparison gets its own `Context` fro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -39,6 +40,10 @@ class ContextSpec:
     """Most rows of logits that one decode asks for."""
     sampler: str = "host"
     """`host` takes the argmax of the logits here; `backend` lets the engine's graph do it (temperature 0 only)."""
+    snapshots: int = 0
+    """States of a recurrent memory that are kept behind the newest one, so that so many tokens can be forgotten."""
+    hidden: bool = False
+    """Keep the hidden state of every row of a decode, which nextn heads are fed with."""
 
     def as_dict(self) -> dict:
         """Plain values, for a record."""
@@ -69,6 +74,12 @@ class Context(Protocol):
     def greedy(self) -> list[int]:
         """Argmax token of every output row of the last decode."""
 
+    def hidden(self) -> np.ndarray:
+        """View of float32 (n_rows, n_embd): hidden state of every row of the last decode, valid until the next.
+
+        Raises `EngineError` when the spec does not ask for them.
+        """
+
     def clear(self) -> None:
         """Forget all sequences."""
 
@@ -79,7 +90,10 @@ class Context(Protocol):
         """Forget one sequence."""
 
     def rewind(self, sequence: int, position: int) -> bool:
-        """Forget positions >= `position`. False when the memory cannot do it; then nothing has changed."""
+        """Forget positions >= `position`. False when the memory says that it cannot; then nothing has changed.
+
+        A True proves nothing: engines have answered it and kept the state. `pti_loop.rollback` looks.
+        """
 
     def length(self, sequence: int) -> int:
         """Tokens held for a sequence."""
@@ -91,12 +105,42 @@ class Context(Protocol):
         """Free it. Calling twice is allowed."""
 
 
+class Head(Protocol):
+    """A nextn head with a memory of its own: row i is a token, and the hidden state of the position before it."""
+
+    spec: ContextSpec
+
+    def decode_after(
+        self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int], hidden: np.ndarray,
+        outputs: Sequence[int],
+    ) -> None:
+        """One decode of the head; `hidden` is float32 (n_rows, n_embd). `logits`, `greedy` have the output rows."""
+
+    def logits(self) -> np.ndarray:
+        """As a context's."""
+
+    def greedy(self) -> list[int]:
+        """As a context's."""
+
+    def hidden(self) -> np.ndarray:
+        """View of float32 (n_outputs, n_embd): the head's own hidden states, which its next guess continues from."""
+
+    def rewind(self, sequence: int, position: int) -> bool:
+        """As a context's."""
+
+    def drop(self, sequence: int) -> None:
+        """As a context's."""
+
+    def close(self) -> None:
+        """As a context's."""
+
+
 class Model(Protocol):
     """Loaded weights."""
 
     n_vocab: int
-    can_rewind: bool
-    """Whether the memory of a sequence can drop its newest tokens (attention can, recurrent state cannot)."""
+    n_nextn: int
+    """Layers that predict tokens beyond the next one; 0 when the model has none or they were not loaded."""
     weigh: Weigh
     """The exponentials of a draw, as fast as this engine has them."""
 
@@ -106,15 +150,34 @@ class Model(Protocol):
     def context(self, spec: ContextSpec) -> Context:
         """A fresh context. Raises `EngineError` with the engine's own last words when there is no room."""
 
+    def head(self, trunk: Context, spec: ContextSpec) -> Head:
+        """The nextn head beside `trunk`, whose spec has `hidden`. Raises `Unsupported` on a model without one."""
 
-def prefill(ctx: Context, prompt: Sequence[int], sequence: int) -> int:
+    def sibling(self, path: Path) -> Model:
+        """Another model on the same devices. Raises `Unsupported` when its tokens are not this one's."""
+
+    def twin(self, kind: str) -> Model:
+        """The same weights at fewer bits. Raises `EngineError` when there is no such kind."""
+
+    def adapted(self, spec: ContextSpec, adapter: Path) -> Context:
+        """A context of these weights with an adapter. Raises `Unsupported` when it was made for other shapes."""
+
+    def close(self) -> None:
+        """Free it, after its contexts."""
+
+
+def prefill(ctx: Context, prompt: Sequence[int], sequence: int,
+            watch: Callable[[int, int], None] | None = None) -> int:  # fmt: skip
     """Evaluate a prompt in an empty sequence, with logits for its last token. Returns the tokens evaluated.
 
-    The prompt goes in pieces of at most `n_batch`. The row of the last token is the only output.
+    The prompt goes in pieces of at most `n_batch`. The row of the last token is the only output. After each piece
+    `watch` hears its first position and its length.
     """
     size = ctx.spec.n_batch
     for start in range(0, len(prompt), size):
         piece = prompt[start : start + size]
         last = start + len(piece) == len(prompt)
         ctx.decode(piece, range(start, start + len(piece)), [sequence] * len(piece), [len(piece) - 1] if last else [])
+        if watch:
+            watch(start, len(piece))
     return len(prompt)

@@ -9,11 +9,12 @@ It knows nothing about methods or measuring.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
-from pti_loop.engine import ContextSpec, EngineError
+from pti_loop.engine import ContextSpec, EngineError, Unsupported
 from pti_loop.weights import by_numpy
 
 MODULUS = 97
@@ -33,7 +34,13 @@ class Faults:
     rollback_lies: bool = False
     """`rewind` answers True and restores nothing."""
     no_rewind: bool = False
-    """The memory cannot rewind, as recurrent state cannot."""
+    """The memory cannot rewind, as recurrent state cannot, unless its context keeps snapshots."""
+    no_snapshots: bool = False
+    """Nor does it keep any."""
+    lazy_copy_ns: int = 0
+    """What a copy of a sequence costs, in the decode that follows it."""
+    bad_head: float = 0.0
+    """Share of states at which the nextn head says another model's token."""
     wrong_from_width: int = 0
     """Decodes at least this wide compute another model's logits (0: never)."""
     noise: float = 0.0
@@ -61,7 +68,7 @@ class FakeModel:
         rng = np.random.default_rng(self.seed)
         self.table = (self.spread * rng.standard_normal((MODULUS, self.n_vocab))).astype(np.float32)
         self.other_table = (self.spread * rng.standard_normal((MODULUS, self.n_vocab))).astype(np.float32)
-        self.can_rewind = not self.faults.no_rewind
+        self.n_nextn = 1
         self.end_tokens: list[int] = []
         self.weigh = by_numpy
         self.now_ns = 1_000_000
@@ -73,6 +80,26 @@ class FakeModel:
     def context(self, spec: ContextSpec) -> FakeContext:
         """A fresh context on the model's simulated clock."""
         return FakeContext(self, spec)
+
+    def head(self, trunk: FakeContext, spec: ContextSpec) -> FakeHead:
+        """A head that knows the model's own table, but for its fault."""
+        if not self.n_nextn:
+            raise Unsupported("the toy model has no nextn layer, so there is no head that proposes tokens")
+        return FakeHead(self, spec)
+
+    def sibling(self, path: Path) -> FakeModel:
+        """A model with another table; `path` is its seed."""
+        return replace(self, seed=int(str(path)))
+
+    def twin(self, kind: str) -> FakeModel:
+        """The same table rounded to so many steps."""
+        other = replace(self)
+        other.table = np.round(self.table * int(kind)) / int(kind)
+        return other
+
+    def adapted(self, spec: ContextSpec, adapter: Path) -> FakeContext:
+        """A context of the model with the other table."""
+        return self.sibling(adapter).context(spec)
 
     def facts(self) -> dict:
         """As a real model answers."""
@@ -93,6 +120,9 @@ class FakeContext:
         self._stale: dict[int, int] = {}
         self._rows: np.ndarray = np.zeros((0, model.n_vocab), dtype=np.float32)
         self._decodes = 0
+        self._copies = 0
+        self._after_rows: list[int] = []
+        """State behind each row of the last decode."""
 
     def clock(self) -> int:
         """Simulated nanoseconds; each look costs the model's host time."""
@@ -108,13 +138,16 @@ class FakeContext:
             raise EngineError(f"llama_decode of {width} tokens returned {faults.decode_code}: simulated")
         wanted = range(width) if outputs is None else outputs
         rows = []
+        self._after_rows = []
         for row, (token, position, sequence) in enumerate(zip(tokens, positions, sequences, strict=True)):
             self._append(token, position, sequence)
+            self._after_rows.append(self._stale.get(sequence, self._states[sequence][-1]))
             if row in wanted:
                 rows.append(self._logits_of(sequence, width))
         self._rows = np.array(rows, dtype=np.float32).reshape(len(rows), self.n_vocab)
         idle = self.spec.n_seq_max - len(set(sequences))
-        self.model.now_ns += self.model.step_ns(width) + idle * faults.idle_ns
+        self.model.now_ns += self.model.step_ns(width) + idle * faults.idle_ns + self._copies * faults.lazy_copy_ns
+        self._copies = 0
 
     def _append(self, token: int, position: int, sequence: int) -> None:
         if sequence not in self._states:
@@ -146,6 +179,12 @@ class FakeContext:
         """Argmax of every output row."""
         return self._rows.argmax(axis=1).tolist() if len(self._rows) else []
 
+    def hidden(self) -> np.ndarray:
+        """Float32 (n_rows, 1): the state behind each row, which is all that there is to hide."""
+        if not self.spec.hidden:
+            raise EngineError("the context was made without hidden states")
+        return np.array(self._after_rows, dtype=np.float32)[:, None]
+
     def clear(self) -> None:
         """Forget all sequences (unless the fault keeps them)."""
         if not self.model.faults.cached_prompt:
@@ -157,6 +196,7 @@ class FakeContext:
         if self._states[target]:
             raise EngineError(f"sequence {target} is not empty")
         self._states[target] = list(self._states[source])
+        self._copies += 1
         if source in self._stale:
             self._stale[target] = self._stale[source]
 
@@ -165,9 +205,13 @@ class FakeContext:
         self._states[sequence] = []
         self._stale.pop(sequence, None)
 
+    def _can_forget(self, count: int) -> bool:
+        faults = self.model.faults
+        return not faults.no_rewind or (not faults.no_snapshots and count <= self.spec.snapshots)
+
     def rewind(self, sequence: int, position: int) -> bool:
         """Forget the tail; with the fault on, the count goes back and the state stays where it was."""
-        if self.model.faults.no_rewind:
+        if not self._can_forget(len(self._states[sequence]) - position):
             return False
         if self.model.faults.rollback_lies and position < len(self._states[sequence]):
             self._stale[sequence] = self._stale.get(sequence, self._states[sequence][-1])
@@ -186,3 +230,28 @@ class FakeContext:
 
     def close(self) -> None:
         """Nothing to free."""
+
+
+class FakeHead(FakeContext):
+    """The toy model's nextn head: from the state before a token and the token, what the model will say behind it."""
+
+    def decode_after(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
+                     hidden: np.ndarray, outputs: Sequence[int]) -> None:  # fmt: skip
+        """Row i of `hidden` (n_rows, 1) is the state before token i. Takes a tenth of a step."""
+        model, rows, self._after_rows = self.model, [], []
+        for row, (token, position, sequence) in enumerate(zip(tokens, positions, sequences, strict=True)):
+            self._append(token, position, sequence)
+            state = advance(int(hidden[row, 0]), [int(token)])
+            if row in outputs:
+                bad = np.random.default_rng([state, 1]).random() < model.faults.bad_head
+                rows.append((model.other_table if bad else model.table)[state])
+                self._after_rows.append(state)
+        self._rows = np.array(rows, dtype=np.float32).reshape(len(rows), self.n_vocab)
+        model.now_ns += model.step_ns(1) // 10
+
+    def hidden(self) -> np.ndarray:
+        """State behind each output row."""
+        return np.array(self._after_rows, dtype=np.float32)[:, None]
+
+    def _can_forget(self, count: int) -> bool:
+        return True

@@ -5,12 +5,16 @@ It knows nothing about which method is running, and nothing about benchmarks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pti_loop.engine import Context, EngineError, prefill
 from pti_loop.ledger import Trace
 from pti_loop.sampling import Choice, Sampler
+
+if TYPE_CHECKING:
+    from pti_loop.draft import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,34 +26,47 @@ class Settings:
     emission: str = "published"
     """`published` emits what every stream says each round, as the loop behind 38.1 tok/s does; `distinct` only news."""
     rebuild: str = "none"
-    """After a full accept: `none` slides every stream by one token; `exact` makes new guesses by single decodes."""
+    """After a full accept: `none` slides every stream by one token; `exact` makes new guesses by single decodes; `mtp`
+    lets the model's nextn head make the leading stream's guess in place of one of them."""
     draws: str = "independent"
     """`independent`: a guess has its own random number; `coupled`: it shares the number of the draw it predicts."""
     stop: str = "tokens"
     """`tokens`: after n_predict distinct tokens; `rounds`: after n_predict - 1 rounds, as the published loop does."""
     draft: int = 7
-    """`lookup`: most guesses a round."""
+    """Most guesses a round, of every method that has a drafter."""
     ngram: int = 4
     """`lookup`: longest n-gram that is looked for; the shortest is 2, or 1 when this is 1."""
     gate: bool = False
     """`lookup`: leave weak matches alone after misses."""
     adaptive: bool = False
     """`lookup`: let the draft length climb 7, 15, 31 on full accepts."""
+    head_draft: int = 1
+    """`lookup_mtp`: guesses that the head makes where lookup has none; `mtp` makes `draft`."""
+    rollback: str = "rewind"
+    """How rejected tokens are forgotten: a name of `pti_loop.rollback.STRATEGIES`."""
+    drafter: str = "none"
+    """`packed`: what guesses for each of the answers; `none` decodes one token of each."""
+    draft_model: str = ""
+    """`draft`: path of the smaller model."""
+    twin: str = "q2_k"
+    """`twin`: type that the copy of the weights is quantised to."""
+    adapter: str = ""
+    """`adapter`: path of the LoRA adapter that makes the drafter."""
 
 
 class Guesses:
     """Where guesses come from: the method itself, the answer known before (oracle), or its opposite (sabotage)."""
 
-    def __init__(self, control: str = "none", answer: Sequence[int] = (), n_vocab: int = 0,
+    def __init__(self, control: str = "none", answers: Sequence[Sequence[int]] = ((),), n_vocab: int = 0,
                  banned: Sequence[int] = ()) -> None:
-        self.control, self.answer = control, answer
+        self.control, self.answers = control, answers
         self._n_vocab, self._banned = n_vocab, set(banned)
 
-    def replace(self, position: int, proposed: int) -> int:
-        """Guess to use at `position` of the answer, where the method proposes `proposed`."""
-        if self.control == "none" or position >= len(self.answer):
+    def replace(self, position: int, proposed: int, answer: int = 0) -> int:
+        """Guess to use at `position` of an answer, where the method proposes `proposed`."""
+        if self.control == "none" or position >= len(self.answers[answer]):
             return proposed
-        right = self.answer[position]
+        right = self.answers[answer][position]
         return right if self.control == "oracle" else self._wrong(right)
 
     def _wrong(self, right: int) -> int:
@@ -63,17 +80,24 @@ class Decoder:
     """One run of a loop on one context: decodes, draws and times, and writes to the trace."""
 
     def __init__(self, ctx: Context, sampler: Sampler, trace: Trace, settings: Settings,
-                 guesses: Guesses | None = None) -> None:
+                 guesses: Guesses | None = None, source: Source | None = None, lazy_ns: float = 0.0) -> None:
         self.ctx, self.sampler, self.trace, self.settings = ctx, sampler, trace, settings
         self.guesses = guesses or Guesses()
+        self.source = source
+        self.lazy_ns = lazy_ns
+        """What the engine pays inside a decode for a copy that was made before it, as `state_probe` measured it."""
         self.clock = ctx.clock
         self._on_backend = ctx.spec.sampler == "backend" and sampler.temperature == 0
 
-    def prefill(self, prompt: Sequence[int], sequence: int, answer: int = 0) -> int:
-        """Evaluate a prompt and emit the first token of the answer. Outside every timed window."""
+    def prefill(self, prompt: Sequence[int], sequence: int, answer: int = 0,
+                watch: Callable[[int, int], None] | None = None) -> int:  # fmt: skip
+        """Evaluate a prompt and emit the first token of the answer. Outside every timed window.
+
+        `watch` hears (first position, length) of each piece that was evaluated.
+        """
         check_reset(self.ctx, sequence)
         began = self.clock()
-        self.trace.n_prompt_evaluated += prefill(self.ctx, prompt, sequence)
+        self.trace.n_prompt_evaluated += prefill(self.ctx, prompt, sequence, watch)
         token = self.draws([(answer, 0, 0)])[0].token
         self.trace.prefill_ns += self.clock() - began
         self.trace.emit(answer, 0, token, "prefill")

@@ -1,68 +1,180 @@
-"""Guess and verify in one sequence: a drafter proposes, one decode checks, the wrong tail is forgotten.
+"""Guess and verify: drafters propose, one decode checks the guesses of every answer, wrong tails are forgotten.
 
 Every emitted token is the target's own draw after a prefix that it drew itself, so the text does not depend on the
-drafter. It knows no drafter.
+drafter, nor on how many answers share the decode. It knows no drafter and no rollback strategy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from pti_loop.draft import Drafter
-from pti_loop.engine import Unsupported
 from pti_loop.loop import Decoder, verify
+from pti_loop.rollback import STRATEGIES, Checkpoint, Rewind
+
+AGAIN = 4
+"""Tokens that may wait to be decoded again beside the next guesses; more of them get a decode of their own."""
 
 
-def decode(decoder: Decoder, prompt: Sequence[int], drafter: Drafter, draft: int) -> None:
-    """Decode one prompt with at most `draft` guesses a round.
+@dataclass
+class Lane:
+    """One answer: `text` is its prompt and all confirmed tokens, of which its sequence holds the first `held`."""
 
-    Raises `Unsupported` when the memory cannot forget a rejected tail.
+    answer: int
+    n_prompt: int
+    text: list[int]
+    held: int
+    drafter: Drafter
+    rollback: Rewind | Checkpoint
+    guesses: Sequence[int] = ()
+    told: tuple[list[int], list[int], int] | None = None
+    """What the drafter has yet to hear of the last round."""
+    copies: int = 0
+    """Copies of the sequence that its next decode may have to pay for."""
+
+    @property
+    def done(self) -> int:
+        """Tokens of the answer that are out."""
+        return len(self.text) - self.n_prompt
+
+
+class Verdict(NamedTuple):
+    """What a round drew for one lane, and how many guesses were compared and right."""
+
+    tokens: list[int]
+    verified: int
+    accepted: int
+
+
+def decode(decoder: Decoder, prompts: Sequence[Sequence[int]], draft: int) -> None:
+    """Decode the prompts together with at most `draft` guesses a round and answer.
+
+    Answers that are complete leave the batch. Raises `Unsupported` when the memory cannot forget a rejected tail.
     """
     decoder.ctx.clear()
-    confirmed, done = decoder.prefill(prompt, 0), 1
-    drafter.begin([*prompt, confirmed])
-    told: tuple[list[int], list[int], int] | None = None
+    lanes = [_open(decoder, answer, prompt, len(prompts)) for answer, prompt in enumerate(prompts)]
+    n_predict = decoder.settings.n_predict
     decoder.trace.open_window()
-    while done < decoder.settings.n_predict:
-        began = decoder.clock()
-        if told:
-            drafter.observe(*told)  # here, since it is a part of making the next guesses
-        tail = _guesses(decoder, drafter, done, min(draft, decoder.settings.n_predict - done - 1))
-        told = _round(decoder, [confirmed, *tail], len(prompt), done, began)
-        confirmed = told[0][-1]
-        done += len(told[0])
+    while open_lanes := [lane for lane in lanes if lane.done < n_predict]:
+        _round(decoder, open_lanes, draft)
     decoder.trace.close_window()
 
 
-def _guesses(decoder: Decoder, drafter: Drafter, done: int, limit: int) -> list[int]:
+def _open(decoder: Decoder, answer: int, prompt: Sequence[int], answers: int) -> Lane:
+    """Prefill one prompt, and let its drafter see it. Outside every timed window."""
+    drafter = decoder.source.drafter(answer, decoder.sampler)
+    first = decoder.prefill(prompt, answer, answer, lambda start, length: drafter.watch(start, decoder.ctx.hidden))
+    text = [*prompt, first]
+    drafter.begin(text, len(prompt))
+    rollback = STRATEGIES[decoder.settings.rollback].make(decoder.ctx, answer, answer + answers)
+    return Lane(answer, len(prompt), text, len(prompt), drafter, rollback)
+
+
+def _round(decoder: Decoder, lanes: Sequence[Lane], draft: int) -> None:
+    """One decode for all lanes, with everything before and after it."""
+    clock = decoder.clock
+    began = clock()
+    for lane in lanes:
+        _propose(decoder, lane, draft)
+    drafted = clock()
+    for lane in lanes:
+        _mark(lane)
+    marked = clock()
+    width = _decode(decoder, lanes)
+    decoded = clock()
+    verdicts = _verify(decoder, lanes)
+    sampled = clock()
+    _watch(decoder, lanes)
+    watched = clock()
+    copies, again = sum(lane.copies for lane in lanes), 0
+    for lane, verdict in zip(lanes, verdicts, strict=True):
+        again += _settle(decoder, lane, verdict)
+    rolled = clock()
+    for lane, verdict in zip(lanes, verdicts, strict=True):
+        _emit(decoder, lane, verdict)
+    lazy = min(int(copies * decoder.lazy_ns), decoded - marked)
+    times = (drafted - began + watched - sampled, decoded - marked - lazy, sampled - decoded,
+             marked - drafted + rolled - watched + lazy, clock() - began)  # fmt: skip
+    counts = (sum(len(lane.guesses) for lane in lanes), sum(verdict.verified for verdict in verdicts),
+              sum(verdict.accepted for verdict in verdicts))  # fmt: skip
+    decoder.trace.round("steady", width, times, counts, again)
+
+
+def _propose(decoder: Decoder, lane: Lane, draft: int) -> None:
     """The drafter's guesses, or those of a control, which guesses as often as it may."""
-    proposed = drafter.propose(limit)
-    control = decoder.guesses
+    if lane.told:
+        lane.drafter.observe(*lane.told)  # here, since it is a part of making the next guesses
+        lane.told = None
+    limit = min(draft, decoder.settings.n_predict - lane.done - 1)
+    proposed, control = lane.drafter.propose(limit), decoder.guesses
     if control.control != "none":
         proposed = (proposed + [0] * limit)[:limit]
-    return [control.replace(done + place, token) for place, token in enumerate(proposed)]
+    lane.guesses = [control.replace(lane.done + place, token, lane.answer) for place, token in enumerate(proposed)]
 
 
-def _round(
-    decoder: Decoder, guesses: list[int], n_prompt: int, done: int, began: int
-) -> tuple[list[int], list[int], int]:
-    """Verify, forget, emit. Returns what the drafter is told: confirmed and rejected draws, number of guesses."""
-    clock, ctx, trace, size = decoder.clock, decoder.ctx, decoder.trace, len(guesses)
-    base = n_prompt + done - 1
-    drafted = clock()
-    ctx.decode(guesses, range(base, base + size), [0] * size, None)
-    decoded = clock()
-    choices = decoder.draws([(0, 0, done + i) for i in range(size)])
-    verified, accepted = verify(guesses, choices, trace, done)
-    sampled = clock()
-    if accepted + 1 < size and not ctx.rewind(0, base + accepted + 1):
-        raise Unsupported(
-            "guess and verify needs a memory that drops rejected tokens; this model's state cannot rewind"
-        )
-    rolled = clock()
-    tokens = [choice.token for choice in choices]
-    for i in range(accepted + 1):
-        trace.emit(0, done + i, tokens[i], "verified")
-    times = (drafted - began, decoded - drafted, sampled - decoded, rolled - sampled, clock() - began)
-    trace.round("steady", size, times, (size - 1, verified, accepted))
-    return tokens[: accepted + 1], tokens[accepted + 1 :], size - 1
+def _mark(lane: Lane) -> None:
+    if lane.guesses:
+        lane.rollback.mark(lane.held)
+        lane.copies += lane.rollback.copies
+
+
+def _decode(decoder: Decoder, lanes: Sequence[Lane]) -> int:
+    """The verifying decode. Returns its width. Only the newest token and the guesses behind it are outputs."""
+    tokens, places, sequences, outputs = [], [], [], []
+    for lane in lanes:
+        rows = [*lane.text[lane.held :], *lane.guesses]
+        outputs += range(len(tokens) + len(rows) - len(lane.guesses) - 1, len(tokens) + len(rows))
+        places += range(lane.held, lane.held + len(rows))
+        sequences += [lane.answer] * len(rows)
+        tokens += rows
+    decoder.ctx.decode(tokens, places, sequences, outputs if len(outputs) < len(tokens) else None)
+    return len(tokens)
+
+
+def _verify(decoder: Decoder, lanes: Sequence[Lane]) -> list[Verdict]:
+    """Draw at every output, and compare each lane's guesses with its draws."""
+    keys = [(lane.answer, 0, lane.done + place) for lane in lanes for place in range(len(lane.guesses) + 1)]
+    choices, first, verdicts = decoder.draws(keys), 0, []
+    for lane in lanes:
+        own = choices[first : first + len(lane.guesses) + 1]
+        first += len(own)
+        counts = verify([lane.text[-1], *lane.guesses], own, decoder.trace, lane.done)
+        verdicts.append(Verdict([choice.token for choice in own], *counts))
+    return verdicts
+
+
+def _watch(decoder: Decoder, lanes: Sequence[Lane]) -> None:
+    """Show each drafter the hidden states of its lane's rows, before another decode writes over them."""
+    first = 0
+    for lane in lanes:
+        end = first + len(lane.text) - lane.held + len(lane.guesses)
+        lane.drafter.watch(lane.held, lambda rows=slice(first, end): decoder.ctx.hidden()[rows])
+        first = end
+
+
+def _settle(decoder: Decoder, lane: Lane, verdict: Verdict) -> int:
+    """Forget the wrong tail and take the confirmed tokens. Returns how many tokens were decoded again for it."""
+    right = len(lane.text) + verdict.accepted
+    lane.copies = 0
+    if verdict.accepted < len(lane.guesses):
+        lane.held = lane.rollback.forget(right)
+        lane.copies = lane.rollback.copies
+    else:
+        lane.held = right
+    lane.told = verdict.tokens[: verdict.accepted + 1], verdict.tokens[verdict.accepted + 1 :], len(lane.guesses)
+    lane.text += lane.told[0]
+    waiting = lane.text[lane.held : -1]
+    if len(waiting) <= AGAIN:
+        return 0
+    places = range(lane.held, lane.held + len(waiting))
+    decoder.ctx.decode(waiting, places, [lane.answer] * len(waiting), [])
+    lane.held, lane.copies = len(lane.text) - 1, 0
+    return len(waiting)
+
+
+def _emit(decoder: Decoder, lane: Lane, verdict: Verdict) -> None:
+    first = lane.done - verdict.accepted - 1
+    for place in range(verdict.accepted + 1):
+        decoder.trace.emit(lane.answer, first + place, verdict.tokens[place], "verified")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pti_loop.draft import Drafter
+
 LENGTHS = (7, 15, 31)
 """Draft lengths of the adaptive mode, short to long."""
 LONGEST_MATCH = 24
@@ -39,7 +41,7 @@ class Gate:
             self.bar = min(self.bar + RISE, float(LONGEST_MATCH))
 
 
-class Lookup:
+class Lookup(Drafter):
     """The drafter. `longest` and `shortest` are the n-grams that are looked for.
 
     With `gate`, weak matches are left alone after misses. With `adaptive`, the draft length climbs `LENGTHS` on full
@@ -56,7 +58,7 @@ class Lookup:
         self._text: list[int] = []
         self._index: dict[tuple[int, ...], int] = {}
 
-    def begin(self, tokens: Sequence[int]) -> None:
+    def begin(self, tokens: Sequence[int], n_prompt: int = 0) -> None:
         """Index the prompt. The last token's own n-grams wait, or it would be found as its own match."""
         self.gate.bar, self._level = 0.0, 0
         self._text, self._index = [], {}

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pti_loop.draft import Drafter
 
-class Opinions:
+
+class Opinions(Drafter):
     """The draws of the round before become the next window, filled up with the newest token."""
 
     def __init__(self) -> None:
         self._newest = 0
         self._rest: list[int] = []
 
-    def begin(self, tokens: Sequence[int]) -> None:
+    def begin(self, tokens: Sequence[int], n_prompt: int = 0) -> None:
         """Nothing has been drawn yet."""
         self._newest, self._rest = tokens[-1], []
 

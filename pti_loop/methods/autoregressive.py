@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pti_loop.draft.sources import Target
 from pti_loop.loop import Decoder, Settings
 
 NAME = "autoregressive"
-GUESSES = False
-LAYOUT = "tokens"
+
+
+def guesses(settings: Settings) -> bool:
+    """Whether it proposes tokens that may be wrong."""
+    return False
+
+
+def layout(settings: Settings) -> str:
+    """What the rows of a decode are."""
+    return "tokens"
 
 
 def sequences(settings: Settings) -> int:
@@ -19,6 +28,15 @@ def sequences(settings: Settings) -> int:
 def width(settings: Settings) -> int:
     """Tokens in one decode."""
     return 1
+
+
+def needs(settings: Settings) -> dict:
+    """Further fields of the context's spec."""
+    return {}
+
+
+def source(target: Target) -> None:
+    """There is no drafter."""
 
 
 def run(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:

@@ -1,28 +1,70 @@
-"""N different prompts in one batch: independent answers that share each reading of the weights."""
+"""N different prompts in one batch: independent answers that share each reading of the weights.
+
+With a drafter every answer also has guesses of its own, and one decode verifies those of all answers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pti_loop import speculative
+from pti_loop.draft import Source
+from pti_loop.draft.sources import KINDS, Target
 from pti_loop.loop import Decoder, Settings
+from pti_loop.rollback import STRATEGIES
 
 NAME = "packed"
-GUESSES = False
-LAYOUT = "sequences"
+
+
+def guesses(settings: Settings) -> bool:
+    """Whether it proposes tokens that may be wrong."""
+    return settings.drafter != "none"
+
+
+def layout(settings: Settings) -> str:
+    """What the rows of a decode are; with guesses, windows of several sequences."""
+    return "tokens" if settings.drafter != "none" else "sequences"
 
 
 def sequences(settings: Settings) -> int:
     """Sequences that the context must hold."""
-    return settings.streams
+    spares = STRATEGIES[settings.rollback].spares if settings.drafter != "none" else 0
+    return settings.streams * (1 + spares)
 
 
 def width(settings: Settings) -> int:
-    """Tokens in one decode."""
-    return settings.streams
+    """Most tokens in one decode."""
+    return settings.streams * (1 + length(settings))
+
+
+def length(settings: Settings) -> int:
+    """Most guesses of one answer and round."""
+    return KINDS[settings.drafter].length(settings) if settings.drafter != "none" else 0
+
+
+def needs(settings: Settings) -> dict:
+    """Further fields of the context's spec."""
+    if settings.drafter == "none":
+        return {}
+    snapshots = length(settings) if STRATEGIES[settings.rollback].snapshots else 0
+    return {"snapshots": snapshots, "hidden": KINDS[settings.drafter].hidden}
+
+
+def source(target: Target) -> Source | None:
+    """What the drafters need, one for each answer."""
+    kind = target.settings.drafter
+    return None if kind == "none" else KINDS[kind].make(target)
 
 
 def run(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
-    """Decode one token of every prompt in each round. All answers have the same length."""
+    """Decode every prompt. All answers have the same length."""
+    if decoder.settings.drafter != "none":
+        speculative.decode(decoder, prompts, length(decoder.settings))
+    else:
+        _one_token_each(decoder, prompts)
+
+
+def _one_token_each(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
     trace, clock, ctx = decoder.trace, decoder.clock, decoder.ctx
     ctx.clear()
     tokens = [decoder.prefill(prompt, answer, answer) for answer, prompt in enumerate(prompts)]

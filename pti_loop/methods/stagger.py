@@ -4,19 +4,31 @@ Stream i holds the answer up to i tokens beyond the confirmed one, so that its g
 same decode. With `emission=published rebuild=none` this is the loop behind 38.1 tok/s: after a full accept every
 stream moves on by one token, so a round says N tokens of which N - 1 were said the round before. With
 `emission=distinct rebuild=exact` a round emits N tokens once each, and the streams' guesses for the next round are
-made by N - 1 single decodes, which is what an honest multi-token round costs.
+made by N - 1 single decodes, which is what an honest multi-token round costs. With `rebuild=mtp` the model's nextn head
+guesses for the leading stream in place of the last of these decodes; that stream then catches up in the verifying one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pti_loop.draft import Source
+from pti_loop.draft.mtp import Mtp
+from pti_loop.draft.sources import KINDS, Target
 from pti_loop.loop import Decoder, Settings, verify
 from pti_loop.sampling import Choice
 
 NAME = "stagger"
-GUESSES = True
-LAYOUT = "sequences"
+
+
+def guesses(settings: Settings) -> bool:
+    """Whether it proposes tokens that may be wrong."""
+    return True
+
+
+def layout(settings: Settings) -> str:
+    """What the rows of a decode are."""
+    return "sequences"
 
 
 def sequences(settings: Settings) -> int:
@@ -27,6 +39,16 @@ def sequences(settings: Settings) -> int:
 def width(settings: Settings) -> int:
     """Tokens in one decode."""
     return settings.streams
+
+
+def needs(settings: Settings) -> dict:
+    """Further fields of the context's spec."""
+    return {"hidden": settings.rebuild == "mtp"}
+
+
+def source(target: Target) -> Source | None:
+    """The nextn head where it rebuilds."""
+    return KINDS["mtp"].make(target) if target.settings.rebuild == "mtp" else None
 
 
 def run(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
@@ -43,15 +65,23 @@ class _Stagger:
         self.streams = decoder.settings.streams
         self.slides = decoder.settings.rebuild == "none"
         self.publishes = decoder.settings.emission == "published"
+        self.head: Mtp | None = decoder.source.drafter(0, decoder.sampler) if decoder.source else None
+        self.startup_rounds = 0
         self.done = 1
         self.emitted = 1
         self.tokens: list[int] = []
 
     def run(self) -> None:
         self.ctx.clear()
-        first = self.decoder.prefill(self.prompt, 0)
+        head = self.head
+        first = self.decoder.prefill(
+            self.prompt, 0, watch=lambda start, length: head and head.watch(start, self.ctx.hidden)
+        )
+        if head:
+            head.begin([*self.prompt, first], len(self.prompt))
         self.trace.open_window()
         self._rebuild(0, first, startup=True)
+        self.startup_rounds = self.trace.n_rounds
         while not self._finished():
             self._round()
         self.trace.close_window()
@@ -59,7 +89,7 @@ class _Stagger:
     def _finished(self) -> bool:
         settings = self.decoder.settings
         if settings.stop == "rounds":
-            return self.trace.n_rounds - (self.streams - 1) >= settings.n_predict - 1
+            return self.trace.n_rounds - self.startup_rounds >= settings.n_predict - 1
         return self.emitted >= settings.n_predict
 
     def _round(self) -> None:
@@ -68,10 +98,9 @@ class _Stagger:
         redecoded = 0
         if len(self.tokens) < streams:  # the round before left only its confirmed token: make the guesses again
             self._rebuild(self.source, self.tokens[0])
-            redecoded = streams - 1
+            redecoded = streams - 1 - bool(self.head)
         drafted = clock()
-        base = len(self.prompt) + self.done - 1
-        self.ctx.decode(self.tokens, range(base, base + streams), range(streams), None)
+        width = self._decode()
         decoded = clock()
         choices = self.decoder.draws([(0, self._twin(i), self.done + i) for i in range(streams)])
         verified, accepted = verify(self.tokens, choices, trace, self.done)
@@ -81,7 +110,21 @@ class _Stagger:
         self._advance(choices, accepted)
         ended = clock()
         times = (drafted - began, decoded - drafted, sampled - decoded, ended - emitted, ended - began)
-        trace.round("steady", streams, times, (streams - 1, verified, accepted), redecoded)
+        trace.round("steady", width, times, (streams - 1, verified, accepted), redecoded)
+
+    def _decode(self) -> int:
+        """The verifying decode. Returns its width: one beyond the streams when the leading one has to catch up."""
+        streams, base = self.streams, len(self.prompt) + self.done - 1
+        if not self.head:
+            self.ctx.decode(self.tokens, range(base, base + streams), range(streams), None)
+            return streams
+        lead = streams - 1
+        tokens = [*self.tokens[:lead], self.tokens[lead - 1], self.tokens[lead]]
+        places = [*range(base, base + lead), base + lead - 1, base + lead]
+        rows = [*range(lead), lead + 1]
+        self.ctx.decode(tokens, places, [*range(lead), lead, lead], rows)
+        self.head.watch(base, lambda: self.ctx.hidden()[rows])
+        return streams + 1
 
     def _twin(self, stream: int) -> int:
         """Key of a stream's draw. In a sliding stagger stream i > 0 draws the guess that stream i - 1 draws again.
@@ -118,6 +161,8 @@ class _Stagger:
             replace, last = self.decoder.guesses.replace, self.done - 1
             self.tokens = [choices[0].token, *(replace(last + i, choices[i].token) for i in range(1, self.streams))]
             return
+        if self.head:
+            self.head.observe([choice.token for choice in choices[: accepted + 1]], [], accepted)
         self.source = accepted
         self.done += accepted + 1
         self.tokens = [choices[accepted].token]
@@ -133,7 +178,6 @@ class _Stagger:
             ctx.drop(lead)
             ctx.copy(source, lead)
         self.tokens = [confirmed]
-        base = len(self.prompt) + self.done - 1
         for stream in range(lead):
             began = self.clock()
             if stream or source:
@@ -141,12 +185,24 @@ class _Stagger:
                 ctx.copy(lead, stream)
             copied = self.clock()
             position = self.done + stream
-            key = (0, 0 if self.decoder.settings.draws == "coupled" else stream + 1, position)
-            ctx.decode([self.tokens[-1]], [base + stream], [lead], None)
-            decoded = self.clock()
-            drawn = self.decoder.draws([key])[0].token
+            asks = self.head and stream == lead - 1
+            drawn, decode_ns = self._ask() if asks else self._lead(stream, position)
             self.tokens.append(self.decoder.guesses.replace(position, drawn))
-            if startup:
+            if startup and not asks:
                 ended = self.clock()
-                times = (0, decoded - copied, ended - decoded, copied - began, ended - began)
+                times = (0, decode_ns, ended - copied - decode_ns, copied - began, ended - began)
                 self.trace.round("startup", 1, times, (0, 0, 0))
+
+    def _lead(self, stream: int, position: int) -> tuple[int, int]:
+        """Decode the newest guess on the leading stream. Returns (its draw behind it, nanoseconds of the decode)."""
+        began, place = self.clock(), len(self.prompt) + position - 1
+        self.ctx.decode([self.tokens[-1]], [place], [self.streams - 1], None)
+        decode_ns = self.clock() - began
+        if self.head:
+            self.head.watch(place, self.ctx.hidden)
+        key = (0, 0 if self.decoder.settings.draws == "coupled" else stream + 1, position)
+        return self.decoder.draws([key])[0].token, decode_ns
+
+    def _ask(self) -> tuple[int, int]:
+        """The head's guess behind the newest one. Its time is the loop's own: no decode of the model."""
+        return self.head.propose_behind(self.tokens[1:]), 0

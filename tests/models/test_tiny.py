@@ -71,7 +71,7 @@ def test_scores_are_those_of_a_second_implementation(path, nextn, rows):
     trunk, hidden = nextn.trunk(tokens)
     head = nextn.head(tokens, hidden)
     other = NumpyQwen35(path)
-    before = np.zeros(nextn.n_embd)
+    before = np.zeros(hidden.shape[1])
     for position, token in enumerate(tokens):
         guess = other.scores(other.head(token, before, position))
         before = other.token(token, position)

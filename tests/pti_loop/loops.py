@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pti_loop.draft.sources import Target
 from pti_loop.engine import ContextSpec
 from pti_loop.fake import FakeModel, Faults
 from pti_loop.ledger import Trace
 from pti_loop.loop import Decoder, Guesses, Settings
-from pti_loop.methods import METHODS
+from pti_loop.methods import METHODS, fit
 from pti_loop.sampling import Sampler
 
 MS = 1_000_000
@@ -24,16 +25,20 @@ def run(name: str, model=None, *, temperature: float = 0.0, seed: int = 1, contr
     model = model or toy()
     method = METHODS[name]
     chosen = Settings(**settings)
-    spec = ContextSpec(n_ctx=n_ctx, n_seq_max=method.sequences(chosen), threads=threads, sampler=sampler,
-                       kv_unified=kv_unified)  # fmt: skip
-    ctx = model.context(spec)
+    spec = ContextSpec(n_ctx=n_ctx, n_seq_max=1, threads=threads, sampler=sampler, kv_unified=kv_unified)
+    ctx = model.context(fit(method, spec, chosen))
+    source = None
     try:
+        source = method.source(Target(model, ctx, chosen, prompts[0], len(prompts)))
         trace = Trace(0, ctx.clock)
-        guesses = Guesses(control, answer, model.n_vocab, model.end_tokens)
+        answers = answer if answer and isinstance(answer[0], (list, tuple)) else [answer]
+        guesses = Guesses(control, answers, model.n_vocab, model.end_tokens)
         sampler = Sampler(model.n_vocab, temperature, seed, model.weigh)
-        method.run(Decoder(ctx, sampler, trace, chosen, guesses), prompts)
+        method.run(Decoder(ctx, sampler, trace, chosen, guesses, source), prompts)
         return trace
     finally:
+        if source:
+            source.close()
         ctx.close()
 
 

@@ -60,7 +60,7 @@ def test_controls_hold(tiny, prompts):
 
 
 def test_the_state_cannot_rewind_so_jacobi_is_refused(tiny, prompts):
-    assert (tiny.hybrid, tiny.can_rewind, tiny.n_nextn) == (True, False, 1)
+    assert (tiny.hybrid, tiny.n_nextn) == (True, 1)
     with pytest.raises(Unsupported, match="cannot rewind"):
         run("jacobi", tiny, streams=3, prompts=prompts[:1], n_predict=8, n_ctx=256)
     ctx = tiny.context(ContextSpec(n_ctx=256, n_seq_max=1))
