@@ -11,11 +11,15 @@ from dataclasses import asdict, dataclass, replace
 
 from bench.config import Config
 from bench.records import Run
-from pti_loop.engine import Context, ContextSpec, Model
+from pti_loop.draft.sources import Target
+from pti_loop.engine import Context, ContextSpec, Model, Unsupported
 from pti_loop.ledger import Trace
 from pti_loop.loop import Decoder, Guesses, Settings
-from pti_loop.methods import METHODS
+from pti_loop.methods import METHODS, Method, fit
+from pti_loop.rollback import STRATEGIES
 from pti_loop.sampling import Sampler
+from pti_loop.speculative import AGAIN
+from pti_loop.state_probe import cheapest, probe
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,26 @@ def context_spec(config: Config, n_seq_max: int, width: int) -> ContextSpec:
 
 
 def method_settings(config: Config) -> Settings:
-    """A method's parameters for one run."""
+    """A method's parameters for one run. The rollback may still be `auto`, which no loop knows."""
     own = {key: value for key, value in asdict(config.method).items() if key != "name"}
     return Settings(streams=config.streams, n_predict=config.n_predict, **own)
+
+
+def find_rollback(model: Model, spec: ContextSpec, method: Method, settings: Settings,
+                  sample: Sequence[int]) -> tuple[Settings, dict]:  # fmt: skip
+    """Settings with a strategy that was seen to restore the state, and what was seen. Raises `Unsupported` for none.
+
+    Methods that roll nothing back get the strategy that needs nothing.
+    """
+    plain = replace(settings, rollback="rewind")
+    if not method.rolls_back(settings):
+        return plain, {}
+    guesses = method.width(plain) // (settings.streams if method.NAME == "packed" else 1) - 1
+    wanted = tuple(STRATEGIES) if settings.rollback == "auto" else (settings.rollback,)
+    findings = probe(model, spec, sample, max(guesses, 1), wanted)
+    chosen = cheapest(findings)
+    facts = {"strategy": chosen.strategy, "lazy_ns": chosen.lazy_ns, "tried": [found.as_dict() for found in findings]}
+    return replace(settings, rollback=chosen.strategy), facts
 
 
 class Arms:
@@ -69,24 +90,44 @@ class Arms:
     share the treatment's context, so that they differ in nothing but what they decode.
     """
 
-    def __init__(self, model: Model, config: Config) -> None:
+    def __init__(self, model: Model, config: Config, sample: Sequence[int]) -> None:
         self.model, self.config = model, config
         self.method = METHODS[config.method.name]
-        self.settings = method_settings(config)
-        n_seq = self.method.sequences(self.settings)
         narrow = context_spec(config, 1, 1)
-        self.wide_spec = context_spec(config, n_seq, max(n_seq, self.method.width(self.settings)))
+        self.settings, self.rollback = find_rollback(model, narrow, self.method, method_settings(config), sample)
+        self.wide_spec = fit(self.method, narrow, self.settings)
+        self._check_batch()
         self._contexts: dict[str, Context] = {
             "baseline": model.context(narrow),
             "again": model.context(narrow),
             "treatment": model.context(self.wide_spec),
         }
+        target = Target(model, self._contexts["treatment"], self.settings, sample, self._answers())
+        self.source = self.method.source(target)
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
 
+    def _answers(self) -> int:
+        return self.settings.streams if self.method.NAME == "packed" else 1
+
+    def _check_batch(self) -> None:
+        """Raises `Unsupported` when the widest decode does not fit a batch; the other cells of a sweep go on."""
+        waiting = AGAIN * self._answers() if self.rollback.get("strategy") == "checkpoint" else 0
+        widest = self.method.width(self.settings) + waiting
+        if widest > self.wide_spec.n_batch:
+            raise Unsupported(
+                f"a round of method={self.method.NAME} with method.draft={self.settings.draft} decodes {widest} tokens "
+                f"and engine.n_batch={self.wide_spec.n_batch} holds fewer; set engine.n_batch={widest} or draft less"
+            )
+
+    @property
+    def guesses(self) -> bool:
+        """Whether the method proposes tokens that may be wrong."""
+        return self.method.guesses(self.settings)
+
     def controls(self) -> list[str]:
         """Arms that only the control blocks run."""
-        arms = ["sabotage", "oracle"] if self.method.GUESSES else []
+        arms = ["sabotage", "oracle"] if self.guesses else []
         return arms + (["solo"] if self.wide_spec.n_seq_max > 1 else [])
 
     def context(self, arm: str) -> Context:
@@ -103,21 +144,23 @@ class Arms:
             self._contexts[name] = self.model.context(replace(own.spec, sampler="host"))
         return self._contexts[name]
 
-    def run(self, arm: str, task: Task, seed: int, number: int, answer: Sequence[int] = (),
+    def run(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
             n_predict: int = 0) -> Trace:
-        """Run one arm once. `answer` is what oracle and sabotage know; `n_predict` shortens a warm-up."""
+        """Run one arm once. `answers` is what oracle and sabotage know; `n_predict` shortens a warm-up."""
         ctx = self.context(arm)
         plain = arm in ("baseline", "again", "solo")
         method = METHODS["autoregressive"] if plain else self.method
         settings = replace(self.settings, n_predict=n_predict or self.settings.n_predict)
         control = arm if arm in ("sabotage", "oracle") else "none"
-        guesses = Guesses(control, answer, self.model.n_vocab, self.model.end_tokens)
+        guesses = Guesses(control, answers, self.model.n_vocab, self.model.end_tokens)
         trace = Trace(number, ctx.clock)
         sampler = Sampler(self.model.n_vocab, self.config.temperature, seed, self.model.weigh)
         gc.collect()
         gc.disable()  # a collection inside a round would be charged to the method
         try:
-            method.run(Decoder(ctx, sampler, trace, settings, guesses), [prompt.tokens for prompt in task.prompts])
+            source, lazy = (None, 0.0) if plain else (self.source, self.rollback.get("lazy_ns", 0.0))
+            decoder = Decoder(ctx, sampler, trace, settings, guesses, source, lazy)
+            method.run(decoder, [prompt.tokens for prompt in task.prompts])
         finally:
             gc.enable()
         return trace
@@ -129,6 +172,8 @@ class Arms:
     def close(self) -> None:
         """Free the contexts."""
         gc.unfreeze()
+        if self.source:
+            self.source.close()
         for ctx in self._contexts.values():
             ctx.close()
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError, nearest
-from pti_loop.draft.lookup import LENGTHS
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 CHOICES = {
     "method.emission": ("published", "distinct"),
-    "method.rebuild": ("none", "exact"),
-    "method.draws": ("independent", "coupled"),
+    "method.rebuild": ("none", "exact", "mtp"),
+    "method.draws": ("independent", "coupled", "greedy"),
+    "method.rollback": ("auto", "rewind", "snapshots", "checkpoint"),
+    "method.drafter": ("none", "jacobi", "lookup", "draft", "twin", "adapter", "mtp", "lookup_mtp"),
     "method.stop": ("tokens", "rounds"),
     "engine.sampler": ("host", "backend"),
     "engine.flash_attn": ("auto", "on", "off"),
@@ -31,6 +32,7 @@ LEAST = {
     "measure.again_blocks": 0, "measure.control_blocks": 0, "measure.control_tokens": 0, "measure.warmup_tokens": 0,
     "measure.noise_prompts": 1, "measure.step_widths": 1, "measure.step_passes": 2, "measure.step_repeats": 1,
     "measure.step_depth": 1, "peers.pairs": 1, "peers.n_gen": 1, "method.draft": 1, "method.ngram": 1,
+    "method.head_draft": 1,
 }  # fmt: skip
 """The first pass of the step cost is warm-up, so that one alone would leave nothing."""
 MAX_STREAMS = 8
@@ -64,6 +66,12 @@ class MethodConfig:
     ngram: int = 4
     gate: bool = False
     adaptive: bool = False
+    head_draft: int = 1
+    rollback: str = "auto"
+    drafter: str = "none"
+    draft_model: str = ""
+    twin: str = "q2_k"
+    adapter: str = ""
 
 
 @dataclass
@@ -292,10 +300,6 @@ def check(config: Config) -> None:
     if config.engine.n_batch < config.streams:
         raise UserError(f"engine.n_batch={config.engine.n_batch} does not hold a token of each of streams="
                         f"{config.streams}; set engine.n_batch={config.streams} or more")  # fmt: skip
-    longest = LENGTHS[-1] if config.method.adaptive else config.method.draft
-    if config.method.name == "lookup" and config.engine.n_batch <= longest:
-        raise UserError(f"engine.n_batch={config.engine.n_batch} does not hold a token and {longest} guesses; lower "
-                        f"method.draft or set engine.n_batch={longest + 1} or more")  # fmt: skip
     if config.engine.sampler == "backend" and config.temperature > 0:
         raise UserError(f"engine.sampler=backend is greedy only and temperature={config.temperature}; use sampler=host")
     if config.n_predict + config.streams > config.engine.n_ctx:

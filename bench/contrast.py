@@ -60,7 +60,7 @@ class Contrast:
     def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
                  sample: Callable[[], tuple[float, float]], progress: Progress) -> None:
         self.model, self.config, self.sample, self.progress = model, config, sample, progress
-        self.arms = Arms(model, config)
+        self.arms = Arms(model, config, prompts[0].tokens)
         self.tasks = tasks(prompts, config, independent=config.method.name == "packed")
         self.order = random.Random(name)
         self.result = Result()
@@ -77,6 +77,8 @@ class Contrast:
                 self.progress(0.05 + 0.8 * (done + 1) / len(self.tasks), f"block {done + 1} of {len(self.tasks)}")
             facts = self.result.facts
             facts["engine"] = self.arms.facts()
+            facts["rollback"] = self.arms.rollback
+            facts["drafter"] = self.arms.source.facts() if self.arms.source else {}
             facts["lossless"], facts["noise"] = self._replays()
         finally:
             self.arms.close()
@@ -98,12 +100,12 @@ class Contrast:
     def _block(self, task: Task, again: bool, controls: bool) -> None:
         arms = ["baseline", "treatment", *(["again"] if again else []), *(self.arms.controls() if controls else [])]
         self.order.shuffle(arms)
-        known = self._known(task) if controls and self.arms.method.GUESSES else {}
+        known = self._known(task) if controls and self.arms.guesses else {}
         for order, arm in enumerate([*arms, *reversed(arms)]):
             replicate = int(order >= len(arms))
             seed, length = self._seed(task, replicate), self._length(arm)
             number = len(self.result.tables["runs"])
-            trace = self.arms.run(arm, task, seed, number, known.get(replicate, ()), length)
+            trace = self.arms.run(arm, task, seed, number, known.get(replicate, ((),)), length)
             self.result.add(run_row(trace, arm, task, order, seed, length, self.sample), trace)
             self.texts[task.block, replicate, arm] = trace
 
@@ -113,14 +115,15 @@ class Contrast:
         short = self.config.measure.control_tokens or full
         return min(short, full) if arm in ("sabotage", "oracle") else full
 
-    def _known(self, task: Task) -> dict[int, list[int]]:
-        """What oracle and sabotage know: the method's own verified answer, decoded untimed.
+    def _known(self, task: Task) -> dict[int, list[list[int]]]:
+        """What oracle and sabotage know: the method's own verified answers, decoded untimed.
 
         It is longer than what they will say, since the last guesses of a run are never verified.
         """
         length = self._length("oracle") + self.arms.method.width(self.arms.settings)
         runs = {r: self.arms.run("treatment", task, self._seed(task, r), -1, n_predict=length) for r in range(2)}
-        return {replicate: trace.text(verified_only=True) for replicate, trace in runs.items()}
+        answers = range(len(task.prompts))
+        return {r: [trace.text(answer, verified_only=True) for answer in answers] for r, trace in runs.items()}
 
     def _seed(self, task: Task, replicate: int) -> int:
         """Both arms of a replicate share it, so that they draw from the same random numbers."""
@@ -148,7 +151,7 @@ class Contrast:
     def _shape(self, arm: str) -> Shape:
         if arm in ("again", "solo"):
             return SINGLE
-        return Shape(self.arms.method.width(self.arms.settings), self.arms.method.LAYOUT)
+        return Shape(self.arms.method.width(self.arms.settings), self.arms.method.layout(self.arms.settings))
 
     def _compare(self, arm: str, task: Task, replicate: int, answer: int,
                  first: tuple[int, int] | None = None) -> Comparison:

@@ -14,18 +14,17 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.config import CONFIGS, Config, MethodConfig, ModelConfig
+from bench.config import CONFIGS, Config, MethodConfig, ModelConfig, compose_points
 from bench.errors import UserError, nearest
 from bench.host.pins import model_groups
+from bench.parameters import FILES, ONE_STREAM, STAGGER, own
 from bench.parts import joined
 from bench.store import read_status
+from pti_loop.file_hash import sha256_of
 
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
 """How the name of a split file ends."""
-ONE_STREAM = {"lookup": ("draft", "ngram", "gate", "adaptive")}
-"""Methods without streams, and the parameters that they have instead. No other method's id depends on these."""
-_STAGGER = {key: getattr(MethodConfig(), key) for key in ("emission", "rebuild", "draws", "stop")}
-"""Parameters of the stagger at their defaults: part of every method's id."""
+_STAGGER = {key: getattr(MethodConfig(), key) for key in STAGGER}
 _NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile")
 
 
@@ -41,6 +40,8 @@ class Cell:
     model_path: Path
     peers: dict
     """Paths of the peer programs, which are no part of what is measured."""
+    files: dict
+    """Paths of the files that the method reads beside the model, by parameter."""
 
     @property
     def state(self) -> str:
@@ -57,13 +58,13 @@ class Cell:
             return f"{model} step cost, bandwidth, memory"
         method = config["method"]
         name = method["name"]
+        told = [f"{key}={method[key]}" for key in own(method) if key != "draws"]
         if name in ONE_STREAM:
-            told = [f"{key}={method[key]}" for key in ONE_STREAM[name]]
             return f"{model} {name} {' '.join(told)} T={config['temperature']:g}"
         if name == "stagger":
             name += f" {method['emission']}/{method['rebuild']}"
             name += f" {method['draws']}" if config["temperature"] else ""
-        return f"{model} {name} x{config['streams']} T={config['temperature']:g}"
+        return " ".join([model, name, f"x{config['streams']}", *told, f"T={config['temperature']:g}"])
 
     @property
     def work(self) -> float:
@@ -126,11 +127,14 @@ def cells(configs: list[Config], root: Path, machine: str, build: str, weights: 
             if kind == "profile" and not config.profile:
                 continue
             path = model_path(config)
-            values = make(config)
-            name = _id(kind, values | {"model": config.model.name}, weights[path], build)
+            values, files = make(config), method_files(config) if kind == "contrast" else {}
+            hashed = values | {"model": config.model.name}
+            if files:
+                hashed["files"] = {key: sha256_of([file]) for key, file in files.items()}
+            name = _id(kind, hashed, weights[path], build)
             folder = root / machine / name
             programs = {key: value for key, value in asdict(config.peers).items() if key.startswith("llama_")}
-            found.setdefault(name, Cell(name, kind, values | {"machine": machine}, folder, path, programs))
+            found.setdefault(name, Cell(name, kind, values | {"machine": machine}, folder, path, programs, files))
     return list(found.values())
 
 
@@ -178,19 +182,38 @@ def _contrast_values(config: Config) -> dict:
 
 def _method_values(config: Config) -> dict:
     """Method and streams. One stream is plain decoding, except for methods that have no streams."""
-    name = config.method.name
-    if name in ONE_STREAM:
-        own = ONE_STREAM[name]
-        given = asdict(config.method)
-        return {"streams": 1, "method": {"name": name, **_STAGGER} | {key: given[key] for key in own}}
-    if config.streams == 1 or name == "autoregressive":
+    given = asdict(config.method)
+    name = given["name"]
+    if name not in ONE_STREAM and (config.streams == 1 or name == "autoregressive"):
         return {"streams": 1, "method": {"name": "autoregressive", **_STAGGER}}
-    if name != "stagger":
-        return {"streams": config.streams, "method": {"name": name, **_STAGGER}}
-    own = {key: getattr(config.method, key) for key in _STAGGER}
+    names = STAGGER if name == "stagger" else own(given)
+    values = {"name": name, **_STAGGER} | {key: given[key] for key in names}
     if config.temperature == 0:
-        own["draws"] = "independent"
-    return {"streams": config.streams, "method": {"name": name, **own}}
+        values["draws"] = _STAGGER["draws"]
+    for key, path in method_files(config).items():
+        values[key] = path.name
+    return {"streams": 1 if name in ONE_STREAM else config.streams, "method": values}
+
+
+def method_files(config: Config) -> dict[str, Path]:
+    """Files that the method reads beside the model, by parameter: a path, or the name of a model's configuration.
+
+    Raises `UserError` when one is not said or not there.
+    """
+    found = {}
+    for key in set(own(asdict(config.method))) & set(FILES):
+        given = getattr(config.method, key)
+        if not given:
+            raise UserError(f"method={config.method.name} needs a file; give it with method.{key}=FILE")
+        if key == "draft_model" and (CONFIGS / "model" / f"{given}.yaml").is_file():
+            found[key] = model_path(compose_points([f"model={given}"])[0])
+            continue
+        places = [Path(given).expanduser(), CONFIGS.parent / given]
+        path = next((place for place in places if place.is_file()), None)
+        if path is None:
+            raise UserError(f"method.{key}={given} is no file; give the path of a GGUF file")
+        found[key] = path.absolute()
+    return found
 
 
 def _profile_values(config: Config) -> dict:

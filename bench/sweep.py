@@ -128,7 +128,8 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
     KeyboardInterrupt ends the child and leaves no trace of the cell.
     """
     job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path),
-           "peers": cell.peers, "folder": str(cell.folder.resolve()), "environment": environment}  # fmt: skip
+           "peers": cell.peers, "files": {key: str(path) for key, path in cell.files.items()},
+           "folder": str(cell.folder.resolve()), "environment": environment}  # fmt: skip
     before = cell.folder / "status.json"
     stamp = before.stat().st_mtime_ns if before.exists() else 0
     child = subprocess.Popen(

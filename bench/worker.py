@@ -42,9 +42,11 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
     from pti_loop.llama import LlamaModel
 
     config = config_of(job["config"])
+    for key, path in job["files"].items():
+        setattr(config.method, key, path)
     file = gguf_file.read(job["model_path"])
     progress(0.02, "loading the model")
-    model = LlamaModel(job["model_path"], config.engine.n_gpu_layers)
+    model = LlamaModel(job["model_path"], config.engine.n_gpu_layers, load_mtp=_uses_head(config))
     speed = _read_speed(model, config, file.step_bytes, repeats=9)
     clocks = Clocks("gpu" if model.facts()["layers_offloaded"] else "cpu")
 
@@ -62,6 +64,12 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
               "process": _process(facts, model)}  # fmt: skip
     model.close()
     return facts, tables
+
+
+def _uses_head(config: Config) -> bool:
+    """Whether the model's nextn head drafts, whose weights are else left on disk."""
+    method = config.method
+    return "mtp" in method.name or "mtp" in method.drafter or method.rebuild == "mtp"
 
 
 def _read_speed(model, config: Config, step_bytes: int, repeats: int) -> dict:

@@ -88,8 +88,8 @@ class FakeModel:
         return FakeHead(self, spec)
 
     def sibling(self, path: Path) -> FakeModel:
-        """A model with another table; `path` is its seed."""
-        return replace(self, seed=int(str(path)))
+        """A model with another table; the name of `path` is its seed."""
+        return replace(self, seed=int(path.name))
 
     def twin(self, kind: str) -> FakeModel:
         """The same table rounded to so many steps."""

@@ -29,7 +29,8 @@ class Settings:
     """After a full accept: `none` slides every stream by one token; `exact` makes new guesses by single decodes; `mtp`
     lets the model's nextn head make the leading stream's guess in place of one of them."""
     draws: str = "independent"
-    """`independent`: a guess has its own random number; `coupled`: it shares the number of the draw it predicts."""
+    """`independent`: a guess has its own random number; `coupled`: it shares the number of the draw it predicts;
+    `greedy` (drafters that are models): it is the most likely token."""
     stop: str = "tokens"
     """`tokens`: after n_predict distinct tokens; `rounds`: after n_predict - 1 rounds, as the published loop does."""
     draft: int = 7
@@ -64,9 +65,10 @@ class Guesses:
 
     def replace(self, position: int, proposed: int, answer: int = 0) -> int:
         """Guess to use at `position` of an answer, where the method proposes `proposed`."""
-        if self.control == "none" or position >= len(self.answers[answer]):
+        known = self.answers[answer] if answer < len(self.answers) else ()
+        if self.control == "none" or position >= len(known):
             return proposed
-        right = self.answers[answer][position]
+        right = known[position]
         return right if self.control == "oracle" else self._wrong(right)
 
     def _wrong(self, right: int) -> int:

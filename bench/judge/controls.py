@@ -14,16 +14,15 @@ import numpy as np
 
 from bench.judge.acceptance import draws_disagree
 from bench.judge.design import design
-from bench.judge.findings import OK, VOID, WARNING, Control, rerun, subject
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.judge.lossless import DIVERGENT, grade_arm, unexplained
 from bench.judge.statistics import CONTROL_CONFIDENCE, Estimate
+from bench.parameters import guesses
 
 if TYPE_CHECKING:
     from bench.judge.rates import RunTable
     from bench.store import StoredCell
 
-NO_GUESSES = ("autoregressive", "packed")
-"""Methods that propose nothing, so that there is nothing to sabotage."""
 TIE_MISSES = 0.1
 """Share of wrong guesses that may be right by accident once a near tie moved the answer off the one they deny."""
 OTHER_MODEL = 0.5
@@ -39,17 +38,17 @@ Rule = Callable[[int, int, bool, "Estimate | None"], tuple[list[str], bool, str]
 
 def arm_controls(cell: StoredCell, table: RunTable) -> list[Control]:
     """All checks of this module for one cell."""
-    guesses = subject(cell)["method"] not in NO_GUESSES
+    proposes = guesses(cell.config.get("method") or {})
     compared = [arm for arm in ("treatment", "sabotage", "oracle") if table.of(arm).any()]
     hidden = unexplained(cell, table, compared)
     controls = [same_arm_twice(cell, table), noise(cell), grades(cell, hidden.get("treatment")), denominator(table)]
-    if guesses:
+    if proposes:
         rules = {"sabotage": wrong_guesses, "oracle": right_guesses}
         controls += [planted(cell, table, arm, hidden.get(arm), rule) for arm, rule in rules.items()]
     mismatch = draws_disagree(table)
     if mismatch:
         controls.append(Control("counters", VOID, f"{mismatch}; mend the method's counting, then {rerun(cell)}"))
-    elif guesses:
+    elif proposes:
         controls.append(Control("counters", OK, "single draws and round counters agree", 0.0))
     return controls
 

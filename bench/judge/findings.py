@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bench.judge.synthetic import about_model
+from bench.parameters import COLUMNS
 
 if TYPE_CHECKING:
     from bench.store import StoredCell
@@ -23,9 +24,6 @@ ENGINE_SETTINGS = (
     "n_ctx", "n_batch", "n_ubatch", "threads", "kv_unified", "type_k", "type_v", "flash_attn", "n_gpu_layers",
     "sampler",
 )  # fmt: skip
-
-PARAMETERS = ("draft", "ngram", "gate", "adaptive")
-"""Parameters that only some methods have; the rows of others do not have these columns."""
 
 
 @dataclass
@@ -84,7 +82,7 @@ def subject(cell: StoredCell) -> Row:
         "rebuild": method.get("rebuild", ""),
         "draws": method.get("draws", ""),
         "stop": method.get("stop", "tokens"),
-        **{key: method[key] for key in PARAMETERS if key in method},
+        **{key: method[key] for key in COLUMNS if key in method},
         "streams": config.get("streams", 1),
         "temperature": float(config.get("temperature", 0.0)),
         "n_predict": config.get("n_predict"),

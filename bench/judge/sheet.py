@@ -47,7 +47,7 @@ SOURCE_KEYS = ("document", "date", "commit", "url")
 STATUS_KEYS = ("state", "date", "why")
 SCOPE_KEYS = (
     "method", "emission", "rebuild", "draws", "stop", "streams", "temperature", "per", "prompt_class", "width",
-    "layout", "position", "kernel", "format", "machine", "model", "draft", "gate", "adaptive",
+    "layout", "position", "kernel", "format", "machine", "model", "draft", "gate", "adaptive", "drafter", "twin",
 )  # fmt: skip
 CONDITION_KEYS = (
     "machine", "model", "quantization", "n_predict", "build", "baseline_tok_s", "prompt", "n_ctx", "n_seq_max",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench.parameters import COLUMNS
 from bench.report.canvas import (
     AMBER,
     BLUE,
@@ -43,7 +44,7 @@ PARTS = (
 )
 
 
-ARM = ("method", "streams", "emission", "rebuild", "draft", "ngram", "gate", "adaptive")
+ARM = ("method", "streams", "emission", "rebuild", *COLUMNS)
 """What tells one arm from another."""
 
 

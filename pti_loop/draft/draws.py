@@ -18,12 +18,14 @@ class Speaks(Protocol):
     def greedy(self) -> list[int]: ...
 
 
-def speaker(sampler: Sampler, answer: int, twin: int) -> Callable[[Speaks, int], int]:
+def speaker(sampler: Sampler, answer: int, draws: str) -> Callable[[Speaks, int], int]:
     """A function (context, position in the answer) -> token.
 
-    With twin 0 a guess shares the random number of the draw that it predicts, and so it is right as often as the two
-    distributions overlap in order of token ids; with another twin it has a number of its own.
+    `greedy` guesses the most likely token, as llama.cpp drafts; `coupled` shares the random number of the draw that it
+    predicts, and so it is right as often as the two distributions overlap in order of token ids; `independent` has a
+    random number of its own.
     """
-    if sampler.temperature == 0:
+    twin = 0 if draws == "coupled" else 1
+    if sampler.temperature == 0 or draws == "greedy":
         return lambda ctx, position: ctx.greedy()[-1]
     return lambda ctx, position: sampler.draw(ctx.logits()[-1], answer, twin, position).token

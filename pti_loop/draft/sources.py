@@ -65,8 +65,8 @@ class BesideModel(Source):
 
     def drafter(self, answer: int, sampler: Sampler) -> Drafter:
         """A drafter in the sequence of that answer."""
-        twin = 0 if self._settings.draws == "coupled" else 1 + answer % 2
-        return ModelDrafter(self._ctx, self._make(self._ctx, answer), speaker(sampler, answer, twin), answer)
+        speak = speaker(sampler, answer, self._settings.draws)
+        return ModelDrafter(self._ctx, self._make(self._ctx, answer), speak, answer)
 
     def facts(self) -> dict:
         """What drafts, and how its context turned out."""
@@ -96,8 +96,7 @@ class Heads(Source):
 
     def drafter(self, answer: int, sampler: Sampler) -> Drafter:
         """A drafter in the head's sequence of that answer."""
-        twin = 0 if self._settings.draws == "coupled" else 1
-        mtp = Mtp(self._head, speaker(sampler, answer, twin), answer)
+        mtp = Mtp(self._head, speaker(sampler, answer, self._settings.draws), answer)
         return LookupMtp(self._lookup(), mtp, self._settings.head_draft) if self._lookup else mtp
 
     def facts(self) -> dict:

@@ -1,9 +1,10 @@
 """The ways of decoding, and the one list that names them.
 
 A method is a module or an object. It has NAME and, of the settings, `guesses` (whether it proposes tokens that may be
-wrong), `layout` (whether the rows of a decode are one token of several `sequences`, or `tokens` of one), `sequences`
-and `width` of its context, and `needs`, further fields of the context's spec. `source(target)` makes what its drafters
-need, None when it has none. `run(decoder, prompts)` decodes: `packed` as many prompts as `streams`, the others one.
+wrong), `rolls_back`, `layout` (whether the rows of a decode are one token of several `sequences`, or `tokens` of one),
+`sequences` and `width` of its context, and `needs`, further fields of the context's spec. `source(target)` makes what
+its drafters need, None when it has none. `run(decoder, prompts)` decodes: `packed` as many prompts as `streams`, the
+others one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Method(Protocol):
     NAME: str
 
     def guesses(self, settings: Settings) -> bool: ...
+
+    def rolls_back(self, settings: Settings) -> bool: ...
 
     def layout(self, settings: Settings) -> str: ...
 

@@ -15,6 +15,11 @@ def guesses(settings: Settings) -> bool:
     return False
 
 
+def rolls_back(settings: Settings) -> bool:
+    """Whether it forgets rejected tokens by a strategy of `pti_loop.rollback`."""
+    return False
+
+
 def layout(settings: Settings) -> str:
     """What the rows of a decode are."""
     return "tokens"

@@ -22,6 +22,10 @@ class Guessing:
         """Whether it proposes tokens that may be wrong."""
         return True
 
+    def rolls_back(self, settings: Settings) -> bool:
+        """Whether it forgets rejected tokens by a strategy of `pti_loop.rollback`."""
+        return True
+
     def layout(self, settings: Settings) -> str:
         """What the rows of a decode are."""
         return "tokens"

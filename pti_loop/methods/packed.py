@@ -21,6 +21,11 @@ def guesses(settings: Settings) -> bool:
     return settings.drafter != "none"
 
 
+def rolls_back(settings: Settings) -> bool:
+    """Whether it forgets rejected tokens by a strategy of `pti_loop.rollback`."""
+    return settings.drafter != "none"
+
+
 def layout(settings: Settings) -> str:
     """What the rows of a decode are; with guesses, windows of several sequences."""
     return "tokens" if settings.drafter != "none" else "sequences"

@@ -75,13 +75,6 @@ def test_a_bad_override_is_one_sentence_with_the_way_out(override, sentence):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("setting", "guesses"), [("method.draft=15", 15), ("method.adaptive=true", 31)])
-def test_guesses_that_no_batch_holds_are_refused(setting, guesses):
-    with pytest.raises(UserError, match=f"does not hold a token and {guesses} guesses"):
-        compose_points(["method=lookup", setting, f"engine.n_batch={guesses}"])
-    assert compose_points(["method=lookup", setting, f"engine.n_batch={guesses + 1}"])
-
-
 def test_backend_sampling_is_greedy_only():
     with pytest.raises(UserError, match="greedy only"):
         compose_points(["engine.sampler=backend", "temperature=0.5"])

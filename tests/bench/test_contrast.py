@@ -13,7 +13,7 @@ from bench.contrast import Contrast, tasks
 from bench.judge import judge
 from bench.plan import cells
 from bench.store import load_cell, write_cell
-from pti_loop.engine import EngineError
+from pti_loop.engine import EngineError, Unsupported
 from pti_loop.fake import FakeModel, Faults
 
 MS = 1_000_000
@@ -171,9 +171,46 @@ def test_rounding_noise_is_a_near_tie(tmp_path):
     assert row["near_tie_share"] > 0, "the toy must differ somewhere, or this tests nothing"
 
 
-def test_a_lying_rollback_voids_or_diverges(tmp_path):
-    findings = judged(tmp_path, toy(rollback_lies=True), config("jacobi"))
-    assert everything(findings)["lossless"] == "divergent" or voids(findings)
+def test_a_lying_rollback_is_found_before_anything_is_timed(tmp_path):
+    model = toy(rollback_lies=True)
+    row = everything(judged(tmp_path, model, config("jacobi")))
+    assert row["lossless"] == "identical", "the probe must have taken the copy, which does not lie"
+    with pytest.raises(Unsupported, match=r"rewind: after a rollback the logits are [\d.]+ away"):
+        judged(tmp_path, model, config("jacobi", rollback="rewind"))
+
+
+def test_a_draft_longer_than_the_batch_is_unsupported():
+    settings = config("lookup", draft=40)
+    settings.engine.n_batch = 32
+    with pytest.raises(Unsupported, match=r"method.draft=40 decodes 41 tokens and engine.n_batch=32 holds fewer"):
+        Contrast(toy(), settings, PROMPTS, "order", lambda: (0.0, 0.0), lambda *_: None)
+
+
+GUESSING = [
+    ("lookup", {"draft": 3}), ("draft", {"draft": 2, "draft_model": "3"}), ("draft", {"draft": 3, "draft_model": "0"}),
+    ("twin", {"draft": 2, "twin": "1"}), ("adapter", {"draft": 2, "adapter": "5"}), ("mtp", {"draft": 2}),
+    ("lookup_mtp", {"draft": 4, "head_draft": 2}), ("packed", {"drafter": "mtp", "draft": 2}),
+    ("packed", {"drafter": "lookup", "draft": 3}), ("stagger", {"rebuild": "mtp", "emission": "distinct"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+@pytest.mark.parametrize("no_rewind", [False, True])
+@pytest.mark.parametrize(("method", "parameters"), GUESSING)
+def test_every_way_of_guessing_is_a_sound_cell(tmp_path, method, parameters, no_rewind, temperature):
+    """Sabotage accepts nothing and says the same, oracle accepts all, and every text is plain decoding's."""
+    model = toy(no_rewind=no_rewind, no_snapshots=no_rewind and temperature > 0, bad_head=0.3)
+    for key in {"draft_model", "adapter"} & set(parameters):
+        (tmp_path / parameters[key]).write_bytes(b"")
+        parameters = parameters | {key: str(tmp_path / parameters[key])}
+    settings = config(method, temperature=temperature, streams=3, **parameters)
+    findings = judged(tmp_path, model, settings)
+    assert everything(findings)["lossless"] == "identical"
+    assert voids(findings) == set(), [row["sentence"] for row in findings.controls]
+    sentences = {row["control"]: row["sentence"] for row in findings.controls}
+    assert sentences["sabotage"].startswith("0 of ")
+    tested = sentences["oracle"].split(" right")[0].split(" of ")
+    assert tested[0] == tested[1] != "0"
 
 
 def test_cached_prompts_stop_the_cell():
