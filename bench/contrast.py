@@ -54,6 +54,17 @@ def tasks(prompts: list[Prompt], config: Config, independent: bool) -> list[Task
     return [Task(block, task.prompts) for block, task in enumerate(found)]
 
 
+def own_noise(compared: list[Comparison], first: int) -> dict[str, float]:
+    """What the shape of the decode moves up to position `first` of one answer's own prefix, where no guess is made.
+
+    Noise can be nothing for hundreds of positions and then not, so that of another prompt may be too small.
+    """
+    return {
+        "logit_gap": max(max(item.logit_noise[: first + 1]) for item in compared),
+        "cdf": max((max(item.cdf_noise[: first + 1]) for item in compared if item.cdf_noise), default=0.0),
+    }
+
+
 class Contrast:
     """The runs of one cell. `sample` reads (clock MHz, temperature C); `progress` hears the share that is done."""
 
@@ -154,10 +165,10 @@ class Contrast:
         return Shape(self.arms.method.width(self.arms.settings), self.arms.method.layout(self.arms.settings))
 
     def _compare(self, arm: str, task: Task, replicate: int, answer: int,
-                 first: tuple[int, int] | None = None) -> Comparison:
+                 first: tuple[int, int] | None = None, shape: Shape | None = None) -> Comparison:
         tokens = self.texts[task.block, replicate, "baseline"].text(answer)
         return compare(
-            (self.arms.probe("baseline"), SINGLE), (self.arms.probe(arm), self._shape(arm)),
+            (self.arms.probe("baseline"), SINGLE), (self.arms.probe(arm), shape or self._shape(arm)),
             task.prompts[answer].tokens, tokens, temperature=self.config.temperature,
             seed=self._seed(task, replicate), answer=answer, first=first,
         )  # fmt: skip
@@ -173,8 +184,10 @@ class Contrast:
             }  # fmt: skip
             first = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), None)
             if first is not None:
-                compared = self._compare(arm, task, replicate, answer, (first, right[first]))
-                self._follow(row, first, left, right, compared)
+                compared = [self._compare(arm, task, replicate, answer, (first, right[first]), shape)
+                            for shape in self._shape(arm).phases]  # fmt: skip
+                row["own_noise"] = own_noise(compared, first)
+                self._follow(row, first, left, right, compared[0])
             yield row
 
     def _follow(self, row: dict, first: int, left: list[int], right: list[int], compared: Comparison) -> None:

@@ -7,7 +7,8 @@ writes the gaps and the measured noise, and the judge compares them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -24,6 +25,13 @@ class Shape:
 
     width: int
     layout: str
+    phase: int = 0
+    """Length of the first window, where it is not the width: which row of its window a position is rounds it too."""
+
+    @property
+    def phases(self) -> list[Shape]:
+        """The shape with every row of a window as the first position."""
+        return [replace(self, phase=phase) for phase in range(self.width if self.layout == "tokens" else 1)]
 
 
 def replay(ctx: Context, prompt: Sequence[int], tokens: Sequence[int], shape: Shape) -> Iterator[np.ndarray]:
@@ -40,8 +48,9 @@ def replay(ctx: Context, prompt: Sequence[int], tokens: Sequence[int], shape: Sh
             ctx.copy(0, sequence)
     else:
         step = shape.width
-    for start in range(0, len(tokens) - 1, step):
-        piece = list(tokens[start : min(start + step, len(tokens) - 1)])
+    starts = sorted({0, *range(shape.phase, len(tokens) - 1, step)})
+    for start, end in pairwise([*starts, len(tokens) - 1]):
+        piece = list(tokens[start:end])
         base = len(prompt) + start
         if shape.layout == "sequences":
             ctx.decode(piece * shape.width, [base] * shape.width, range(shape.width), None)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 IDENTICAL, NEAR_TIE, DIVERGENT = "identical", "near_tie", "divergent"
 NOISE_OF = {"logit_gap": "logit_gap", "cdf_distance": "cdf"}
 """Which measured noise a gap is compared with."""
+ROUNDING = 0.5
+"""Largest move of a logit gap that the shape of a decode may make on one prefix and still be rounding: the odds of two
+tokens change by 1.6."""
 POSITIONS, STREAMS, REPLICATES = 2**24, 4096, 256
 """More than any cell has of them."""
 
@@ -59,12 +62,17 @@ def grade_answer(answer: dict[str, Any], noise: dict[str, Any]) -> str:
     """Grade of one answer, a row of facts["lossless"].
 
     A first difference is a near tie when both arms' gaps there are below the measured noise, and so is the worst gap
-    of any later disagreement under teacher forcing. Noise that nobody measured excuses nothing.
+    of any later disagreement under teacher forcing. The noise is the cell's, or what the two shapes were seen to do on
+    this answer's own prefix, where no guess is made, as long as that has the size of rounding. Noise that nobody
+    measured excuses nothing.
     """
     first = answer.get("first_difference")
     if first is None:
         return IDENTICAL
-    limit = float(noise.get(NOISE_OF.get(first.get("quantity", "logit_gap"), ""), 0.0) or 0.0)
+    quantity = NOISE_OF.get(first.get("quantity", "logit_gap"), "")
+    limit, own = float(noise.get(quantity, 0.0) or 0.0), answer.get("own_noise") or {}
+    if float(own.get("logit_gap") or 0.0) <= ROUNDING:
+        limit = max(limit, float(own.get(quantity) or 0.0))
     gaps = [float(first["gap_baseline"]), float(first["gap_arm"])]
     forced = answer.get("teacher_forced") or {}
     if forced.get("disagreements"):

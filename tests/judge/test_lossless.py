@@ -83,3 +83,16 @@ def test_tokens_that_nothing_confirmed_are_no_part_of_the_comparison() -> None:
     treated = cell.ledger["run"].isin(cell.runs[cell.runs["arm"] == "treatment"]["run"])
     cell.ledger.loc[treated & (cell.ledger["position"] == 9), "source"] = "unverified"
     assert unexplained(cell, run_table(cell), ["treatment"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("own", "grade"),
+    [
+        ({"logit_gap": 0.3, "cdf": 0.0}, "near_tie"),  # the shapes alone move this prefix further than the gap
+        ({"logit_gap": 0.1, "cdf": 9.0}, "divergent"),  # they do not
+        ({"logit_gap": 4.5, "cdf": 0.0}, "divergent"),  # no rounding: one of the shapes computes something else
+        ({}, "divergent"),
+    ],
+)
+def test_noise_on_the_answers_own_prefix_counts_while_it_is_rounding(own, grade):
+    assert grade_answer(answer(base=0.2, arm=0.2, own_noise=own), {"logit_gap": 0.01}) == grade
