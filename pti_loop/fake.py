@@ -63,6 +63,8 @@ class FakeModel:
     seed: int = 0
     host_ns: int = 0
     faults: Faults = field(default_factory=Faults)
+    ticks: list[int] = field(default_factory=lambda: [1_000_000])
+    """The clock, in nanoseconds. Models that run side by side share it."""
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(self.seed)
@@ -71,7 +73,15 @@ class FakeModel:
         self.n_nextn = 1
         self.end_tokens: list[int] = []
         self.weigh = by_numpy
-        self.now_ns = 1_000_000
+
+    @property
+    def now_ns(self) -> int:
+        """Simulated time."""
+        return self.ticks[0]
+
+    @now_ns.setter
+    def now_ns(self, value: int) -> None:
+        self.ticks[0] = value
 
     def tokenize(self, text: str) -> list[int]:
         """One token a byte, folded into the vocabulary."""

@@ -37,7 +37,7 @@ class LlamaModel:
     def __init__(self, path: str | Path, n_gpu_layers: int = -1, vocab_only: bool = False,
                  load_mtp: bool = False) -> None:
         lib = library()
-        self.path, self._n_gpu_layers = Path(path), n_gpu_layers
+        self.path, self._n_gpu_layers, self._has_head = Path(path), n_gpu_layers, load_mtp
         params = lib.llama_model_default_params()
         params.n_gpu_layers = n_gpu_layers
         params.vocab_only, params.load_mtp = vocab_only, load_mtp
@@ -102,6 +102,8 @@ class LlamaModel:
         if self.n_nextn != 1:
             count = f"{self.n_nextn} nextn layers, of which one alone can draft" if self.n_nextn else "no nextn layer"
             raise Unsupported(f"{self.path.name} has {count}, so there is no head that proposes tokens")
+        if not self._has_head:  # llama.cpp would make the context, and fall over at the first decode
+            raise EngineError(f"{self.path.name} was loaded without its nextn head; load it with load_mtp")
         return LlamaHead(self, trunk, spec)
 
     def sibling(self, path: Path) -> LlamaModel:

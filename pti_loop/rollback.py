@@ -67,6 +67,11 @@ class Strategy:
     snapshots: bool = False
     """Whether the context keeps a state for every token that may be forgotten."""
 
+    @property
+    def free(self) -> bool:
+        """Whether it needs nothing beside the sequence itself."""
+        return not self.spares and not self.snapshots
+
 
 STRATEGIES = {
     "rewind": Strategy(Rewind),

@@ -20,6 +20,8 @@ SHARE_OF_SPREAD = 1e-3
 """Largest move of a logit that rounding may explain when no noise was seen, as a share of the logits' spread."""
 NOISE = 4.0
 """What passes as the state's own rounding, in multiples of what the shape of a decode alone was seen to move."""
+CLEAR = 3.0
+"""A sound rollback must be so many times nearer to the truth than none at all."""
 REPEATS = 5
 LONGEST = 24
 """Tokens before the guesses; a longer state shows nothing more."""
@@ -61,7 +63,8 @@ def probe(model: Model, spec: ContextSpec, tokens: Sequence[int], guesses: int, 
           make: dict[str, Roll] | None = None) -> list[Finding]:
     """Try each strategy behind the first tokens of a text, with windows of `guesses` wrong tokens.
 
-    `spec` is the context that the loop will have; `make` replaces strategies, for a test of the probe itself.
+    `spec` is the context that the loop will have; `make` replaces strategies, for a test of the probe itself. One that
+    passes and needs nothing beside the sequence ends the search: no other can cost less.
     """
     tail = list(tokens[-3:])
     case = Case([tokens[0], *tokens[: min(len(tokens) - 3, LONGEST)]], _wrong(tail, guesses, model.n_vocab), tail)
@@ -73,6 +76,8 @@ def probe(model: Model, spec: ContextSpec, tokens: Sequence[int], guesses: int, 
             findings.append(_try(model, spec, name, roll, case, truth, noise))
         except (EngineError, Unsupported) as error:
             findings.append(Finding(name, False, np.inf, 0.0, 0.0, np.inf, 0.0, str(error)))
+        if findings[-1].passed and STRATEGIES[name].free:
+            break
     return findings
 
 
@@ -130,9 +135,10 @@ def _try(model: Model, spec: ContextSpec, name: str, roll: Roll, case: Case,
                 ctx.clear()
                 far = max(far, _distance(_after(ctx, roll(ctx, 0, strategy.spares), case, kept), row))
         spread = max(float(np.ptp(row[np.isfinite(row)])) for row in truth.values())
-        allowed = max(NOISE * noise, SHARE_OF_SPREAD * spread)
+        least = SHARE_OF_SPREAD * spread
+        allowed = min(max(NOISE * noise, least), wrong / CLEAR)
         reason = ""
-        if wrong <= allowed:
+        if allowed < least:
             reason = f"a state that was never rolled back differs by {wrong:.3g} only, so nothing can be told"
         elif far > allowed:
             reason = f"after a rollback the logits are {far:.3g} away, {allowed:.3g} is rounding"

@@ -194,8 +194,7 @@ GUESSING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.7])
-@pytest.mark.parametrize("no_rewind", [False, True])
+@pytest.mark.parametrize(("temperature", "no_rewind"), [(0.0, True), (0.7, False)])
 @pytest.mark.parametrize(("method", "parameters"), GUESSING)
 def test_every_way_of_guessing_is_a_sound_cell(tmp_path, method, parameters, no_rewind, temperature):
     """Sabotage accepts nothing and says the same, oracle accepts all, and every text is plain decoding's."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from pti_loop.draft.sources import Target
 from pti_loop.engine import ContextSpec
 from pti_loop.fake import FakeModel, Faults
@@ -18,28 +20,40 @@ def toy(cost: float = 0.3, host_ns: int = 0, **faults) -> FakeModel:
     return FakeModel(step_ns=lambda w: int(10 * MS * (1 + cost * (w - 1))), host_ns=host_ns, faults=Faults(**faults))
 
 
-def run(name: str, model=None, *, temperature: float = 0.0, seed: int = 1, control: str = "none", answer=(),
-        prompts=((1, 2, 3, 4),), n_ctx: int = 400, threads: int = 1, sampler: str = "host", kv_unified: bool = False,
-        **settings) -> Trace:
-    """One run of a method in a fresh context."""
+@contextmanager
+def opened(name: str, model=None, *, n_ctx: int = 400, threads: int = 1, sampler: str = "host",
+           kv_unified: bool = False, sample=(1, 2, 3, 4), answers: int = 1, **settings):
+    """A context for a method, with its drafters; yields a function that runs the method once."""
     model = model or toy()
     method = METHODS[name]
     chosen = Settings(**settings)
     spec = ContextSpec(n_ctx=n_ctx, n_seq_max=1, threads=threads, sampler=sampler, kv_unified=kv_unified)
     ctx = model.context(fit(method, spec, chosen))
     source = None
-    try:
-        source = method.source(Target(model, ctx, chosen, prompts[0], len(prompts)))
+
+    def once(prompts, temperature: float = 0.0, seed: int = 1, control: str = "none", answer=(),
+             lazy_ns: float = 0.0) -> Trace:  # fmt: skip
         trace = Trace(0, ctx.clock)
-        answers = answer if answer and isinstance(answer[0], (list, tuple)) else [answer]
-        guesses = Guesses(control, answers, model.n_vocab, model.end_tokens)
+        known = answer if answer and isinstance(answer[0], (list, tuple)) else [answer]
+        guesses = Guesses(control, known, model.n_vocab, model.end_tokens)
         sampler = Sampler(model.n_vocab, temperature, seed, model.weigh)
-        method.run(Decoder(ctx, sampler, trace, chosen, guesses, source), prompts)
+        method.run(Decoder(ctx, sampler, trace, chosen, guesses, source, lazy_ns), prompts)
         return trace
+
+    try:
+        source = method.source(Target(model, ctx, chosen, sample, answers))
+        yield once
     finally:
         if source:
             source.close()
         ctx.close()
+
+
+def run(name: str, model=None, *, temperature: float = 0.0, seed: int = 1, control: str = "none", answer=(),
+        prompts=((1, 2, 3, 4),), lazy_ns: float = 0.0, **settings) -> Trace:  # fmt: skip
+    """One run of a method in a fresh context."""
+    with opened(name, model, sample=prompts[0], answers=len(prompts), **settings) as once:
+        return once(prompts, temperature, seed, control, answer, lazy_ns)
 
 
 def rate(trace: Trace) -> float:

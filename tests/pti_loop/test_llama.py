@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from pti_loop import llama
 from pti_loop.engine import ContextSpec, EngineError, prefill
 from pti_loop.log import EngineLog, buffer_bytes, flash_attention, layers_offloaded
-from tests.pti_loop.loops import acceptance, run
+from tests.pti_loop.loops import acceptance, opened, run
 
+ADAPTER = Path(__file__).resolve().parents[2] / "models" / "smollm2-135m-pydoc" / "smollm2-135m-pydoc.lora.F16.gguf"
 TEXT = "The key to faster LLM inference is"
 
 
 @pytest.fixture(scope="module")
 def prompt(model):
     return tuple(model.tokenize(TEXT))
+
+
+@pytest.fixture(scope="module")
+def plain(model, prompt):
+    """Text of plain decoding by temperature, each decoded once."""
+    return cache(lambda temperature: run(
+        "autoregressive", model, prompts=[prompt], n_predict=12, temperature=temperature, n_ctx=256
+    ).text())  # fmt: skip
 
 
 def context(model, **more):
@@ -36,16 +48,17 @@ def test_greedy_text_is_what_the_high_level_binding_says(model, prompt, smollm2)
 @pytest.mark.parametrize(
     ("name", "settings"),
     [("stagger", {"emission": "published"}), ("stagger", {"emission": "distinct", "rebuild": "exact"}), ("jacobi", {}),
-     ("lookup", {"ngram": 1, "draft": 3})],
+     ("lookup", {"ngram": 1, "draft": 3}), ("lookup", {"ngram": 1, "draft": 3, "rollback": "checkpoint"}),
+     ("twin", {"twin": "q2_k+q4_0", "draft": 2}), ("adapter", {"adapter": str(ADAPTER), "draft": 2})],
 )
-@pytest.mark.parametrize("temperature", [0.0, 0.7])
-def test_methods_say_what_plain_decoding_says(model, prompt, name, settings, temperature):
-    common = {"prompts": [prompt], "n_predict": 14, "temperature": temperature, "n_ctx": 256}
-    plain = run("autoregressive", model, **common).text()
-    trace = run(name, model, streams=3, **common, **settings)
-    verified = trace.text(verified_only=True)
-    assert verified == plain[: len(verified)]
-    assert len(trace.text()) == 14
+def test_methods_say_what_plain_decoding_says(model, prompt, plain, name, settings):
+    common = {"streams": 3, "n_predict": 12, "n_ctx": 256, "sample": prompt}
+    with opened(name, model, **common, **settings) as once:
+        for temperature in (0.0, 0.3, 0.7, 1.0):
+            trace = once([prompt], temperature)
+            verified = trace.text(verified_only=True)
+            assert verified == plain(temperature)[: len(verified)], temperature
+            assert len(trace.text()) == 12
 
 
 def test_packed_answers_are_those_of_each_prompt_alone(model, prompt):

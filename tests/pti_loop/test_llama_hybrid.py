@@ -1,14 +1,18 @@
-"""The loops on a model whose memory is recurrent: the same text as plain decoding, and what its state cannot do."""
+"""The loops on a model whose memory is recurrent: the text of plain decoding, whatever guesses and whatever forgets."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import pytest
 
 from bench.config import compose_points
 from bench.plan import model_path
-from pti_loop.engine import ContextSpec, Unsupported, prefill
+from pti_loop.engine import ContextSpec, EngineError, prefill
 from pti_loop.llama import LlamaModel
-from tests.pti_loop.loops import acceptance, run
+from pti_loop.rollback import STRATEGIES
+from pti_loop.state_probe import probe
+from tests.pti_loop.loops import acceptance, opened, run
 
 PROMPTS = ("class TestQueue(unittest.TestCase):\n    def test_put(self):\n", "for name in names:\n    if ",
            "def read(self, size=-1):\n")  # fmt: skip
@@ -16,9 +20,17 @@ PROMPTS = ("class TestQueue(unittest.TestCase):\n    def test_put(self):\n", "fo
 
 @pytest.fixture(scope="module")
 def tiny():
-    loaded = LlamaModel(model_path(compose_points(["model=pti-tiny"])[0]), n_gpu_layers=0)
+    loaded = LlamaModel(model_path(compose_points(["model=pti-tiny"])[0]), n_gpu_layers=0, load_mtp=True)
     yield loaded
     loaded.close()
+
+
+@pytest.fixture(scope="module")
+def plain(tiny, prompts):
+    """Text of plain decoding by temperature and prompt, each decoded once."""
+    return cache(lambda temperature, number: run(
+        "autoregressive", tiny, prompts=[prompts[number]], n_predict=20, temperature=temperature, n_ctx=256
+    ).text())  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +71,63 @@ def test_controls_hold(tiny, prompts):
     assert verified == answer[: len(verified)]
 
 
-def test_the_state_cannot_rewind_so_jacobi_is_refused(tiny, prompts):
-    assert (tiny.hybrid, tiny.n_nextn) == (True, 1)
-    with pytest.raises(Unsupported, match="cannot rewind"):
-        run("jacobi", tiny, streams=3, prompts=prompts[:1], n_predict=8, n_ctx=256)
-    ctx = tiny.context(ContextSpec(n_ctx=256, n_seq_max=1))
-    prefill(ctx, prompts[0], 0)
-    assert not ctx.rewind(0, len(prompts[0]) - 2)
-    ctx.close()
+TEMPERATURES = (0.0, 0.3, 0.7, 1.0)
+DRAFTERS = [
+    ("jacobi", {"streams": 3}), ("lookup", {"ngram": 1, "draft": 4}), ("mtp", {"draft": 1}), ("mtp", {"draft": 3}),
+    ("lookup_mtp", {"ngram": 2, "draft": 4}), ("twin", {"twin": "q4_0", "draft": 2}),
+    ("stagger", {"streams": 3, "rebuild": "mtp", "emission": "distinct"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rollback", ["snapshots", "checkpoint"])
+@pytest.mark.parametrize(("name", "settings"), DRAFTERS)
+def test_guesses_change_nothing(tiny, prompts, plain, name, settings, rollback):
+    """At every temperature, and in one context after the other answers' states."""
+    if name == "stagger" and rollback == "checkpoint":
+        rollback = "rewind"  # copies are all that it needs
+    with opened(name, tiny, n_predict=20, n_ctx=256, sample=prompts[0], rollback=rollback, **settings) as once:
+        for temperature in TEMPERATURES:
+            for number, prompt in enumerate(prompts[:2]):
+                assert once([prompt], temperature).text() == plain(temperature, number), (temperature, number)
+
+
+@pytest.mark.parametrize("rollback", ["snapshots", "checkpoint"])
+@pytest.mark.parametrize("drafter", ["mtp", "lookup"])
+def test_packed_answers_with_guesses_are_those_of_each_prompt_alone(tiny, prompts, drafter, rollback):
+    common = {"n_predict": 20, "temperature": 0.7, "n_ctx": 256, "prompts": prompts}
+    alone = run("autoregressive", tiny, **common)
+    packed = run("packed", tiny, streams=3, drafter=drafter, draft=2, rollback=rollback, **common)
+    assert [packed.text(i) for i in range(3)] == [alone.text(i) for i in range(3)]
+
+
+def test_two_prompts_after_each_other_are_two_fresh_contexts(tiny, prompts):
+    """What one answer leaves behind in a context, states and snapshots too, must not reach the next."""
+    settings = {"draft": 3, "n_predict": 16, "n_ctx": 256, "rollback": "snapshots"}
+    with opened("mtp", tiny, sample=prompts[0], **settings) as once:
+        texts = [once([prompt], 0.7).text() for prompt in [*prompts, prompts[0]]]
+    fresh = [run("mtp", tiny, prompts=[prompt], temperature=0.7, **settings).text() for prompt in prompts]
+    assert texts == [*fresh, fresh[0]]
+
+
+def test_the_head_drafts_and_is_often_right(tiny, prompts):
+    trace = run("mtp", tiny, prompts=prompts[:1], n_predict=40, n_ctx=256, draft=1, rollback="snapshots")
+    assert acceptance(trace) > 0.5
+
+
+def test_rollback_is_found_by_trying(tiny, prompts):
+    """Without snapshots the memory refuses; with them it restores; copies always do."""
+    found = {one.strategy: one for one in probe(tiny, ContextSpec(256, 1), prompts[0], 3, tuple(STRATEGIES))}
+    assert [found[name].passed for name in STRATEGIES] == [False, True, True]
+    assert "does not drop its newest tokens" in found["rewind"].reason
+
+
+def test_a_model_loaded_without_its_head_has_none(tiny, prompts):
+    bare = LlamaModel(tiny.path, n_gpu_layers=0)
+    try:
+        with pytest.raises(EngineError, match="was loaded without its nextn head"):
+            run("mtp", bare, prompts=prompts[:1], n_predict=8, n_ctx=256)
+    finally:
+        bare.close()
 
 
 def test_a_copied_sequence_goes_on_as_its_source(tiny, prompts):

@@ -1,0 +1,185 @@
+"""Every drafter and rollback on the toy engine: the text of plain decoding, exact counts, what each decode holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pti_loop.draft.head_probe import pairing
+from pti_loop.draft.lookup import Lookup
+from pti_loop.draft.lookup_mtp import LookupMtp
+from pti_loop.draft.mtp import Mtp
+from pti_loop.engine import ContextSpec, Unsupported
+from pti_loop.fake import FakeHead
+from pti_loop.rollback import STRATEGIES
+from pti_loop.speculative import AGAIN
+from tests.pti_loop.loops import MS, acceptance, rate, run, toy
+
+DRAFTERS = [
+    ("jacobi", {"streams": 4}), ("lookup", {"draft": 3}), ("draft", {"draft": 3, "draft_model": "7"}),
+    ("draft", {"draft": 3, "draft_model": "7", "draws": "greedy"}), ("twin", {"draft": 4, "twin": "1"}),
+    ("twin", {"draft": 1, "twin": "2", "draws": "coupled"}), ("adapter", {"draft": 2, "adapter": "9"}),
+    ("mtp", {"draft": 1}), ("mtp", {"draft": 3, "draws": "coupled"}), ("lookup_mtp", {"draft": 5, "head_draft": 2}),
+]  # fmt: skip
+PROMPTS = ((1, 2, 3, 4), (9, 8, 7), (5, 5, 6, 5, 5, 6, 5))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+@pytest.mark.parametrize("rollback", STRATEGIES)
+@pytest.mark.parametrize(("name", "settings"), DRAFTERS)
+def test_every_drafter_says_what_plain_decoding_says(name, settings, rollback, temperature):
+    model = toy(no_rewind=rollback != "rewind", no_snapshots=rollback == "checkpoint", bad_head=0.4)
+    plain = run("autoregressive", model, temperature=temperature, n_predict=60)
+    trace = run(name, model, temperature=temperature, n_predict=60, rollback=rollback, **settings)
+    assert trace.text(verified_only=True) == plain.text()
+    rounds = trace.rounds()
+    assert sum(r.accepted + 1 for r in rounds) == 59, "a round confirms what it accepts and one draw"
+    assert {emit.source for emit in trace.emits()} == {"prefill", "verified"}
+
+
+@pytest.mark.parametrize("rollback", STRATEGIES)
+@pytest.mark.parametrize("drafter", ["jacobi", "lookup", "draft", "twin", "adapter", "mtp", "lookup_mtp"])
+def test_packed_answers_have_guesses_of_their_own(drafter, rollback):
+    model = toy(no_rewind=rollback != "rewind", no_snapshots=rollback == "checkpoint", bad_head=0.3)
+    common = {"prompts": PROMPTS, "n_predict": 40, "temperature": 0.5}
+    alone = run("autoregressive", model, **common)
+    packed = run("packed", model, streams=3, drafter=drafter, draft=3, draft_model="0", adapter="0", twin="9",
+                 rollback=rollback, **common)  # fmt: skip
+    assert [packed.text(i) for i in range(3)] == [alone.text(i) for i in range(3)]
+    assert len(packed.rounds()) < 39 or drafter == "jacobi"
+
+
+@pytest.mark.parametrize("control", ["sabotage", "oracle"])
+def test_controls_of_packed_answers_know_every_answer(control):
+    common = {"prompts": PROMPTS, "temperature": 0.5}
+    alone = run("autoregressive", n_predict=50, **common)
+    answers = [alone.text(i) for i in range(3)]
+    trace = run("packed", streams=3, drafter="mtp", draft=3, n_predict=40, control=control, answer=answers, **common)
+    assert acceptance(trace) == (control == "oracle")
+    assert [trace.text(i) for i in range(3)] == [answer[:40] for answer in answers]
+
+
+def test_a_perfect_draft_model_is_always_right_and_costs_what_it_costs():
+    """Seed 0 is the target itself: each round of 3 guesses emits 4 tokens for 3 small steps and one of width 4."""
+    trace = run("draft", draft=3, draft_model="0", n_predict=41)
+    rounds = trace.rounds()
+    assert acceptance(trace) == 1
+    assert [r.width for r in rounds] == [4] * 10
+    # After a full accept the drafter has two tokens to take in, its own last guess and the draw behind it.
+    assert [r.draft_ns for r in rounds][1:] == [int(10 * MS * 1.3) + 2 * 10 * MS] * 9
+    assert all(r.decode_ns == int(10 * MS * 1.9) for r in rounds)
+
+
+def test_the_head_guesses_the_token_behind_the_newest_one():
+    trace = run("mtp", draft=4, n_predict=41)
+    assert acceptance(trace) == 1
+    assert [r.width for r in trace.rounds()] == [5] * 8
+    assert rate(trace) > rate(run("autoregressive", n_predict=41))
+
+
+def test_confirmed_tokens_wait_for_the_next_decode_and_no_longer_than_they_may():
+    """With every guess wrong and a checkpoint, a round confirms one token that its sequence has to be given again."""
+    model = toy(no_rewind=True, no_snapshots=True)
+    plain = run("autoregressive", model, n_predict=41)
+    trace = run("mtp", model, draft=3, n_predict=31, rollback="checkpoint", control="sabotage", answer=plain.text())
+    assert trace.text() == plain.text()[:31]
+    widths = [r.width for r in trace.rounds()[: AGAIN + 2]]
+    assert widths == [4, 5, 6, 7, 8, 4], "tokens pile up before the guesses, then get a decode of their own"
+    assert [r.redecoded for r in trace.rounds()[: AGAIN + 2]] == [0, 0, 0, 0, AGAIN + 1, 0]
+
+
+def test_a_memory_that_cannot_forget_is_unsupported():
+    with pytest.raises(Unsupported, match="does not drop its newest tokens"):
+        run("mtp", toy(no_rewind=True, no_snapshots=True, bad_head=1.0), n_predict=30)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+@pytest.mark.parametrize("streams", [2, 3, 4])
+def test_the_head_leads_a_stagger(streams, temperature):
+    model = toy(no_rewind=True, no_snapshots=True, bad_head=0.2)
+    common = {"temperature": temperature, "n_predict": 45, "streams": streams, "emission": "distinct"}
+    plain = run("autoregressive", model, temperature=temperature, n_predict=45).text()
+    trace = run("stagger", model, rebuild="mtp", **common)
+    assert trace.text(verified_only=True)[:45] == plain
+    steady = [r for r in trace.rounds() if r.phase == "steady"]
+    assert {r.width for r in steady} == {streams + 1}, "the leading stream has one token to catch up"
+    assert {r.redecoded for r in steady[1:]} == {streams - 2}, "one single decode fewer than an exact rebuild"
+
+
+def test_the_head_saves_the_stagger_a_decode():
+    settings = {"streams": 3, "emission": "distinct", "n_predict": 61}
+    assert rate(run("stagger", rebuild="mtp", **settings)) > rate(run("stagger", rebuild="exact", **settings))
+
+
+def test_lookup_is_believed_without_the_head_once_it_was_right():
+    """A vetoed match leaves the head's guess; an agreed one is taken; after a full accept the head is not asked."""
+    asked = []
+
+    class Head:
+        def propose(self, limit):
+            asked.append(limit)
+            return [3]
+
+        def observe(self, *_):
+            pass
+
+        def begin(self, *_):
+            pass
+
+    drafter = LookupMtp(Lookup(longest=2, shortest=2), Head(), head_draft=1)
+    drafter.begin([1, 2, 3, 4, 1, 2], 6)
+    assert drafter.propose(3) == [3, 4, 1]
+    drafter.observe([3, 4, 1, 2], [], 3)
+    assert (drafter.propose(2), asked) == ([3, 4], [1])
+    drafter.observe([9], [8], 2)
+    assert (drafter.propose(2), asked) == ([3], [1, 1])
+    drafter.begin([1, 2, 7, 4, 1, 2], 6)
+    assert drafter.propose(3) == [3], "7 followed the match and the head says 3"
+
+
+class SaysAgain(FakeHead):
+    """A head that only knows what the trunk has just said: fed with a token's own state it is right (t + 1)."""
+
+    def decode_after(self, tokens, positions, sequences, hidden, outputs):
+        super().decode_after(tokens, positions, sequences, hidden, outputs)
+        self._rows = self.model.table[[int(hidden[row, 0]) for row in outputs]]
+
+
+def test_which_token_a_head_speaks_about_is_measured():
+    model = toy()
+    spec = ContextSpec(200, 1, hidden=True)
+    tokens = np.random.default_rng(3).integers(0, model.n_vocab, 60).tolist()
+    good = pairing(model.context(spec), model.head(None, spec), tokens)
+    assert (good.t_plus_2, good.drafts) == (1.0, True)
+    assert good.t_plus_1 < 0.3
+    bad = pairing(model.context(spec), SaysAgain(model, spec), tokens)
+    assert (bad.t_plus_1, bad.drafts) == (1.0, False)
+
+
+def test_a_guess_behind_guesses_leaves_no_trace():
+    model = toy()
+    trunk, head = model.context(ContextSpec(90, 1, hidden=True)), model.head(None, ContextSpec(90, 1))
+    mtp = Mtp(head, lambda ctx, position: ctx.greedy()[-1])
+    trunk.decode([1, 2, 3], [0, 1, 2], [0] * 3, None)
+    mtp.watch(0, trunk.hidden)
+    mtp.begin([1, 2, 3, trunk.greedy()[-1]], 3)
+    first = mtp.propose(1)
+    trunk.decode([trunk.greedy()[-1], first[0]], [3, 4], [0, 0], None)
+    mtp.watch(3, trunk.hidden)
+    behind = mtp.propose_behind(first)
+    assert behind == trunk.greedy()[-1], "the guess behind a right guess is what the trunk says there"
+    mtp.observe(first, [], 1)
+    assert mtp.propose(1) == [behind]
+
+
+def test_a_model_without_a_head_is_unsupported():
+    model = toy()
+    model.n_nextn = 0
+    with pytest.raises(Unsupported, match="no nextn layer"):
+        run("mtp", model, n_predict=8)
+
+
+def test_a_draft_model_is_found_by_its_path():
+    assert toy().sibling(Path("/models/4")).seed == 4
