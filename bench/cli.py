@@ -166,12 +166,14 @@ def _without_collector() -> Iterator[None]:
 def _write(config: Config, figures: bool) -> None:
     from rich.console import Console
 
-    from bench.report import print_verdicts, write_report
+    from bench.report import print_predictions, print_verdicts, write_report
 
     with _without_collector():
         findings, claims = _judged(config)
         write_report(findings, claims, Path(config.reports), figures=figures)
-    print_verdicts(claims, Path(config.reports), Console())
+    console = Console()
+    print_predictions(findings.predictions, console)
+    print_verdicts(claims, Path(config.reports), console)
 
 
 def _audit(rest: list[str]) -> int:
