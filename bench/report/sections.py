@@ -34,7 +34,7 @@ PREDICTED = (
     "*predicted* prices the decodes of an arm's own rounds by the step-cost curve of the profile and takes all else as "
     "measured, over the measured baseline; *changes of width* is the factor that decodes after another width cost, as "
     "the cell's other arms show. *from acceptance alone* knows only how guesses were accepted by depth, so it holds "
-    "for any draft length: the best one is that with the highest value (*projected* beyond the depths that were tested)."
+    "for any draft length: the best one is that with the highest value (*projected* beyond the depths tested)."
 )
 MAX_IDS = 40
 Column = tuple[str, Callable[[Row], str]]
