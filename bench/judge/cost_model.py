@@ -179,31 +179,36 @@ def speedups(costs: np.ndarray, chances: np.ndarray, terms: Terms) -> np.ndarray
     return baseline / (round_costs(costs, terms, chances.shape[-1])[..., 1:] / tokens + startup)
 
 
-def all_accepted(costs: np.ndarray, terms: Terms, length: int, ends: Ends | None = None) -> float:
-    """Speed-up when every guess is right: of an answer without an end, or of one with `ends`."""
-    terms = replace(terms, fires=1.0)
-    by_length = round_costs(costs, terms, length)
-    full = float(by_length[length])
-    if ends is None:
-        per_token = full / (1 + terms.kept * length)
-    else:
-        whole, left = divmod(ends.tokens, length + 1)
-        last = float(by_length[left - 1]) + ends.closing if ends.narrows and left else full
-        per_token = (ends.opening + whole * full + last * (left > 0)) / ends.tokens
-    return float(terms.baseline / (per_token / terms.streams + terms.startup))
+def all_accepted(costs: np.ndarray, terms: Terms, length: int) -> float:
+    """Speed-up when every guess is right and an answer has no end: the ceiling of one draft length."""
+    full = float(round_costs(costs, replace(terms, fires=1.0), length)[length])
+    return float(terms.baseline / (full / (1 + terms.kept * length) / terms.streams + terms.startup))
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
-    """The first and the last round of an answer of `tokens` tokens after its first."""
+class Answer:
+    """An answer of `tokens` tokens after its first, whose decodes begin anew after a prefill."""
 
     tokens: int
-    opening: float = 0.0
-    """What the first decodes after a prefill take beyond their price, in plain steps."""
     narrows: bool = False
-    """Whether the last round guesses no further than the answer goes; it is a change of width then."""
-    closing: float = 0.0
-    """What that change adds."""
+    """Whether a round guesses no further than the answer goes: its last rounds are changes of width then."""
+    unsettled: tuple[float, ...] = ()
+    """What the first decodes after a change of width take beyond their price, in plain steps."""
+    settles: bool = True
+    """Whether rounds follow each other without decodes of another width between them."""
+
+
+def planted(costs: np.ndarray, terms: Terms, length: int, answer: Answer, right: bool) -> float:
+    """Speed-up over one answer when every guess is right, or every guess is wrong. Changes of width are counted."""
+    by_length = round_costs(costs, replace(terms, fires=1.0, switch=0.0), length)
+    left, spent, before, age = answer.tokens, 0.0, -1, 0
+    while left > 0:
+        guesses = min(length, left - 1) if answer.narrows else length
+        age = age + 1 if guesses == before and answer.settles else 0
+        spent += float(by_length[guesses]) + (answer.unsettled[age] if age < len(answer.unsettled) else 0.0)
+        left -= 1 + guesses if right else 1
+        before = guesses
+    return float(terms.baseline / (spent / answer.tokens / terms.streams + terms.startup))
 
 
 @dataclass(frozen=True)

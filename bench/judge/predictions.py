@@ -8,7 +8,7 @@ draft length; its error is that of the whole model. Both divide by the measured 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from bench.judge.cost_model import (
     INTERPOLATED,
     MEASURED,
     PROJECTED,
-    Ends,
+    Answer,
     Prices,
     all_accepted,
     best_length,
@@ -25,6 +25,7 @@ from bench.judge.cost_model import (
     conditional,
     log_interval,
     measured_depth,
+    planted,
     resamples,
     speedups,
 )
@@ -174,7 +175,7 @@ def _from_draws(basis: Basis, mask: np.ndarray) -> Row:
     row = _no_guesses() | {
         "from_draws": float(every[own - 1]) if known else NAN,
         "ratio_from_draws": measured / float(every[own - 1]) if known else NAN,
-        "ceiling": all_accepted(costs, terms, own) if known else NAN,
+        "ceiling": all_accepted(costs, replace(terms, switch=0.0) if found.settles else terms, own) if known else NAN,
         "fires": float(np.mean(terms.fires)),
         "kept": terms.kept,
         **{f"{name}_cost": float(value) for name, value in found.parts().items()},
@@ -244,14 +245,10 @@ def _planted(basis: Basis, arm: str, measured: float) -> Row:
     missed = int((table.counters["verified"] - table.counters["accepted"])[mine].sum())
     if found is None or found.length is None or not found.keeps or (arm == "oracle" and missed):
         return row
-    costs, terms = basis.prices.array(), found.planted_terms()
     extra = basis.turns.surcharges(table, arm, basis.prices)
-    if arm == "oracle":
-        tokens = int(np.median(table.tokens.distinct[mine])) // found.streams
-        ends = Ends(tokens, float(extra.sum()), found.narrows, float(extra[0]))
-        value = all_accepted(costs, terms, found.length, ends)
-    else:
-        value = float(speedups(costs, np.zeros(found.length), terms)[-1])
+    tokens = int(np.median(table.tokens.distinct[mine])) // found.streams
+    answer = Answer(tokens, found.narrows, tuple(extra.tolist()), found.settles)
+    value = planted(basis.prices.array(), found.terms(), found.length, answer, right=arm == "oracle")
     return row | {"from_draws": value, "ratio_from_draws": measured / value, "own_length": found.length}
 
 

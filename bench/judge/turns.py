@@ -6,7 +6,7 @@ knows no method.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -150,6 +150,8 @@ class Guessing:
     """Guesses an answer and round; None when no length is the usual one."""
     narrows: bool
     """Whether the loop guesses less where the answer ends."""
+    settles: bool
+    """Whether rounds follow each other without decodes of another width between them."""
 
     def terms(self, weights: np.ndarray | None = None) -> Terms:
         """Terms of the cost model; with `weights` (resamples, units) one value a resample."""
@@ -170,11 +172,6 @@ class Guessing:
                 startup=sums["startup"] / sums["tokens"],
                 baseline=sums["baseline"] / sums["runs"],
             )
-
-    def planted_terms(self) -> Terms:
-        """Terms of a control: it guesses in every round, whatever the drafter says, and so never changes width."""
-        terms = self.terms()
-        return replace(terms, fires=1.0, switch=0.0 if np.mean(terms.fires) < 1 else terms.switch)
 
     @property
     def keeps(self) -> bool:
@@ -213,6 +210,7 @@ def guessing(
         streams=streams,
         length=_usual_length(table, unit, streams),
         narrows=_narrows(table, unit),
+        settles=_settles(table, unit),
     )
 
 
@@ -297,3 +295,8 @@ def _usual_length(table: RunTable, unit: np.ndarray, streams: int) -> int | None
 def _narrows(table: RunTable, unit: np.ndarray) -> bool:
     drafted = table.turns["drafted"][(unit[table.turns["owner"]] >= 0) & (table.turns["phase"] != "startup")]
     return bool(len(np.unique(drafted)) > 1)
+
+
+def _settles(table: RunTable, unit: np.ndarray) -> bool:
+    mine = (unit[table.turns["owner"]] >= 0) & (table.turns["phase"] != "startup")
+    return float((table.turns["redecoded"][mine] > 0).mean()) < 0.5
