@@ -25,7 +25,7 @@ def main(rest: list[str]) -> int:
 
     given = settings(rest)
     found, root = advice(given.get("model", USUAL), Path(given.get("results", "results")), given.get("machine"))
-    print_advice(found, root, model_word(found.model), Console())
+    print_advice(found, root, model_word(given.get("model", USUAL)), Console())
     return 0
 
 

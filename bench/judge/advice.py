@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from bench.judge.controls import NO_GUESSES
 from bench.judge.cost_model import Prices, Terms, all_accepted, break_even
 from bench.judge.findings import PARAMETERS, Findings, Row
 from bench.judge.lossless import DIVERGENT
 from bench.judge.step_cost import expected_tokens
+from bench.judge.synthetic import MARK
 from bench.judge.turns import KEEPS
 
 USE, PERHAPS, PLAIN = "use", "perhaps", "plain decoding"
@@ -99,16 +101,19 @@ def advise(findings: Findings, model: str, machine: str, methods: Iterable[str])
 
     `methods` are the ways of decoding that there are to choose from.
     """
-    mine = [row for row in findings.cells if row["model"] == model and row["machine"] == machine]
+    names = (model, f"{model} {MARK}")
+    mine = [row for row in findings.cells if row["model"] in names and row["machine"] == machine]
     done = [row for row in mine if row["state"] == "done"]
     if not done:
         return None
     build = max(done, key=lambda row: (str(row["time_utc"]), row["build"]))["build"]
 
     def here(rows: Sequence[Row]) -> list[Row]:
-        return [row for row in rows if (row["model"], row["machine"], row["build"]) == (model, machine, build)]
+        return [row for row in rows if row["model"] in names and (row["machine"], row["build"]) == (machine, build)]
 
     speedups = [row for row in here(findings.speedup) if not row["void"] and row["method"] != "autoregressive"]
+    # What random weights say is accepted or not for no reason of the text.
+    speedups = [row for row in speedups if not row.get("synthetic") or row["method"] in NO_GUESSES]
     predictions = {_key(row): row for row in here(findings.predictions) if row["arm"] == "treatment"}
     prices = _prices(here(findings.step_cost))
     sound = [row for row in speedups if row["lossless"] != DIVERGENT]
@@ -120,7 +125,7 @@ def advise(findings: Findings, model: str, machine: str, methods: Iterable[str])
     return Advice(
         machine=machine,
         build=build,
-        model=model,
+        model=done[0]["model"],
         cells=tuple(row["cell"] for row in here(done)),
         void=sum(bool(row["void"]) for row in here(done)),
         choices=choices,

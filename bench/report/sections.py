@@ -30,11 +30,13 @@ from bench.report.values import (
 )
 
 MAX_ROWS = 60
+CONTROLS = {"treatment": "", "oracle": ", all guesses right", "sabotage": ", all guesses wrong"}
 PREDICTED = (
     "*predicted* prices the decodes of an arm's own rounds by the step-cost curve of the profile and takes all else as "
     "measured, over the measured baseline; *changes of width* is the factor that decodes after another width cost, as "
     "the cell's other arms show. *from acceptance alone* knows only how guesses were accepted by depth, so it holds "
-    "for any draft length: the best one is that with the highest value (*projected* beyond the depths tested)."
+    "for any draft length: the best one is that with the highest value (*projected* beyond the depths tested). Void "
+    "cells are left out."
 )
 MAX_IDS = 40
 Column = tuple[str, Callable[[Row], str]]
@@ -182,11 +184,12 @@ def step_cost(tables: Ordered, index: CellIndex) -> Section:
 
 def predictions(tables: Ordered, index: CellIndex) -> Section:
     every = tables.rows("predictions")
-    rows = [row for row in every if get(row, "prompt_class") in ("all", None)]
+    rows = [row for row in every if get(row, "prompt_class") in ("all", None) and not is_void(row)]
+    rows = sorted(rows, key=lambda row: list(CONTROLS).index(line(get(row, "arm"))))
     columns: list[Column] = [
-        ("arm", lambda row: describe(row, index) + _control(row)),
+        ("arm", lambda row: describe(row, index) + CONTROLS[line(get(row, "arm"))]),
         ("predicted", _fixed("predicted", 2)),
-        ("measured", lambda row: "void" if is_void(row) else fixed(row.get("measured"), 2)),
+        ("measured", _fixed("measured", 2)),
         ("measured / predicted", _fixed("ratio", 3)),
         ("95 % interval", lambda row: interval(row.get("ratio_low"), row.get("ratio_high"))),
         ("from the curve alone", _fixed("curve_only", 2)),
@@ -203,10 +206,6 @@ def predictions(tables: Ordered, index: CellIndex) -> Section:
     intro = f"{PREDICTED} {prediction_line(every)}"
     empty = "No contrast has a step-cost curve of the same machine, build, model and settings."
     return Section("predictions", "Predicted and measured", intro, empty, shown, ("predictions",))
-
-
-def _control(row: Row) -> str:
-    return {"oracle": ", all guesses right", "sabotage": ", all guesses wrong"}.get(line(get(row, "arm")), "")
 
 
 def acceptance(tables: Ordered, index: CellIndex) -> Section:
