@@ -111,25 +111,24 @@ def advise(findings: Findings, model: str, machine: str, methods: Iterable[str])
     def here(rows: Sequence[Row]) -> list[Row]:
         return [row for row in rows if row["model"] in names and (row["machine"], row["build"]) == (machine, build)]
 
-    speedups = [row for row in here(findings.speedup) if not row["void"] and row["method"] != "autoregressive"]
-    # What random weights say is accepted or not for no reason of the text.
-    speedups = [row for row in speedups if not row.get("synthetic") or row["method"] in NO_GUESSES]
+    def speaks(method: str) -> bool:
+        # Guesses of random weights are accepted or not for no reason of the text.
+        return method != "autoregressive" and (method in NO_GUESSES or not done[0].get("synthetic"))
+
+    speedups = [row for row in here(findings.speedup) if not row["void"] and speaks(row["method"])]
     predictions = {_key(row): row for row in here(findings.predictions) if row["arm"] == "treatment"}
-    prices = _prices(here(findings.step_cost))
     sound = [row for row in speedups if row["lossless"] != DIVERGENT]
-    seen = {row["method"] for row in sound}
     unsupported = {row["method"]: row["reason"] for row in here(mine) if row["state"] == "unsupported"}
-    unmeasured = [name for name in methods if name not in seen | {"autoregressive"} | set(unsupported)]
+    seen = {row["method"] for row in sound} | set(unsupported)
+    unmeasured = [name for name in methods if name not in seen and speaks(name)]
+    prices = _prices(here(findings.step_cost))
     choices = _choices(sound, predictions)
-    rejected = [Rejected(row, why_not(row, predictions.get(_key(row)))) for row in _slow(speedups)]
     return Advice(
-        machine=machine,
-        build=build,
-        model=done[0]["model"],
+        machine=machine, build=build, model=done[0]["model"],
         cells=tuple(row["cell"] for row in here(done)),
         void=sum(bool(row["void"]) for row in here(done)),
         choices=choices,
-        rejected=rejected,
+        rejected=[Rejected(row, why_not(row, predictions.get(_key(row)))) for row in _slow(speedups)],
         unmeasured=unmeasured,
         unsupported=sorted(unsupported.items()),
         drafters=_drafters(prices),

@@ -18,6 +18,7 @@ from bench.judge.cost_model import (
     MEASURED,
     PROJECTED,
     Answer,
+    Best,
     Prices,
     all_accepted,
     best_length,
@@ -159,45 +160,39 @@ def _note(basis: Basis, arm: str) -> str:
 def _from_draws(basis: Basis, mask: np.ndarray) -> Row:
     """The weaker evidence: speed-up at the arm's own draft length from acceptance by depth, and the best length."""
     found = _guesses(basis, mask)
-    if found is None:
+    longest = 0 if found is None else min(LONGEST, (max(basis.prices.cost) // found.streams) - 1)
+    if found is None or longest < 1:
         return _no_guesses()
-    longest = min(LONGEST, (max(basis.prices.cost) // found.streams) - 1)
-    if longest < 1:
-        return _no_guesses()
-    chances = conditional(found.tested.sum(axis=0), found.accepted.sum(axis=0), longest)
-    costs, terms = basis.prices.array(), found.terms()
-    every = speedups(costs, chances, terms)
+    tested, costs, terms = found.tested.sum(axis=0), basis.prices.array(), found.terms()
+    every = speedups(costs, conditional(tested, found.accepted.sum(axis=0), longest), terms)
     drawn = _resampled(basis, found, longest)
-    best = best_length(every, drawn, len(found.tested))
-    own = found.length
-    known = own is not None and own <= longest
-    measured = _measured(basis.table, mask)
     row = _no_guesses() | {
-        "from_draws": float(every[own - 1]) if known else NAN,
-        "ratio_from_draws": measured / float(every[own - 1]) if known else NAN,
-        "ceiling": all_accepted(costs, replace(terms, switch=0.0) if found.settles else terms, own) if known else NAN,
         "fires": float(np.mean(terms.fires)),
         "kept": terms.kept,
+        "acceptance": float(found.accepted.sum() / tested.sum()) if tested.any() else NAN,
         **{f"{name}_cost": float(value) for name, value in found.parts().items()},
         "break_even": break_even(costs, terms, longest)[0],
         "free_break_even": break_even(costs, terms.free(), longest)[0],
-        "acceptance": _per_tested(found),
-        "own_length": own if own is not None else NAN,
     }
-    if known:
-        row["from_draws_low"], row["from_draws_high"] = log_interval(
-            float(every[own - 1]), drawn[:, own - 1], len(found.tested)
-        )
-    if best is None or not found.keeps:
-        return row
+    if found.length is not None and found.length <= longest:
+        own, value = found.length, float(every[found.length - 1])
+        low, high = log_interval(value, drawn[:, own - 1], len(found.tested))
+        endless = replace(terms, switch=0.0) if found.settles else terms
+        row |= {"own_length": own, "from_draws": value, "from_draws_low": low, "from_draws_high": high,
+                "ratio_from_draws": _measured(basis.table, mask) / value,
+                "ceiling": all_accepted(costs, endless, own)}  # fmt: skip
+    best = best_length(every, drawn, len(found.tested)) if found.keeps else None
+    return row if best is None else row | _best_columns(basis, found, best)
+
+
+def _best_columns(basis: Basis, found: Guessing, best: Best) -> Row:
     depth = measured_depth(found.tested.sum(axis=0))
     widths = [found.streams + best.length * guessers for guessers in range(found.streams + 1)]
     between = any(basis.prices.price(width).how == INTERPOLATED for width in widths)
-    kind = PROJECTED if best.length > depth else INTERPOLATED if between else MEASURED
-    return row | {
+    return {
         "best_draft": best.length, "best_speedup": best.speedup, "best_low": best.low, "best_high": best.high,
-        "best_draft_low": best.shortest, "best_draft_high": best.longest, "best_kind": kind,
-        "measured_depth": depth,
+        "best_draft_low": best.shortest, "best_draft_high": best.longest, "measured_depth": depth,
+        "best_kind": PROJECTED if best.length > depth else INTERPOLATED if between else MEASURED,
     }  # fmt: skip
 
 
@@ -209,13 +204,9 @@ def _guesses(basis: Basis, mask: np.ndarray) -> Guessing | None:
 def _no_guesses() -> Row:
     """Columns of an arm that nothing is known of but its rounds."""
     names = ("from_draws", "from_draws_low", "from_draws_high", "ratio_from_draws", "ceiling", "best_draft",
-             "best_speedup", "best_low", "best_high", "break_even", "free_break_even", "acceptance")  # fmt: skip
+             "best_speedup", "best_low", "best_high", "break_even", "free_break_even", "acceptance",
+             "own_length")  # fmt: skip
     return dict.fromkeys(names, NAN) | {"best_kind": ""}
-
-
-def _per_tested(found: Guessing) -> float:
-    tested = found.tested.sum()
-    return float(found.accepted.sum() / tested) if tested else NAN
 
 
 def _measured(table: RunTable, mask: np.ndarray) -> float:

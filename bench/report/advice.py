@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.judge.advice import PERHAPS, PLAIN, USE, USUAL, Advice, Choice, Drafter
+from bench.judge.synthetic import MARK
 from bench.report.charts import describe
 from bench.report.conditions import CellIndex
 from bench.report.values import MISSING, fixed, get, interval, number
@@ -32,6 +33,8 @@ def print_advice(advice: Advice, folder: Path, model_word: str, console: Console
 
     void = f", {advice.void} of them void" if advice.void else ""
     say(f"{advice.model} on {advice.machine}, engine {advice.build}; {len(advice.cells)} cells{void} in {folder}")
+    if MARK in advice.model:
+        say("Its weights are random: steps and independent answers cost what they do, guesses say nothing.", "yellow")
     console.print()
     if advice.choices:
         console.print(_choices(advice.choices))

@@ -126,6 +126,24 @@ def test_changes_of_width_are_a_named_residual_that_other_arms_tell(tmp_path: Pa
     assert row["redecode_cost"] == pytest.approx(3.5, rel=0.01)
 
 
+def test_the_plain_step_leaves_out_the_first_decodes_of_every_answer(tmp_path: Path) -> None:
+    """The baseline of two answers has a prefill between them: what it adds is no part of the unit."""
+    row = row_of(toy_findings(tmp_path, Steps(change=25 * MS), "packed", 2))
+    assert row["ratio"] == pytest.approx(1.0, abs=0.02)
+    assert row["measured"] == pytest.approx(row["predicted"], rel=0.02)
+
+
+def test_guesses_that_are_said_again_have_no_best_length(tmp_path: Path) -> None:
+    again = row_of(toy_findings(tmp_path / "a", Steps(), "stagger", 3))
+    assert again["kept"] < 0.1
+    assert again["ratio_from_draws"] == pytest.approx(1.0, abs=0.05)
+    assert np.isnan(again["best_draft"])
+    once = row_of(toy_findings(tmp_path / "b", Steps(), "stagger", 3, emission="distinct", rebuild="exact"))
+    assert once["kept"] > 0.9
+    # Both guesses cost a plain step each, so right ones only pay for the decode that checks them.
+    assert once["ceiling"] == pytest.approx(3 / (1.4 + 2), rel=0.1)
+
+
 @pytest.mark.parametrize("change", [0, 25 * MS])
 @pytest.mark.parametrize(("method", "streams", "parameters"), [("lookup", 1, {"draft": 3}), ("jacobi", 4, {})])
 def test_the_ceiling_is_predicted_from_the_treatment_alone(
@@ -167,6 +185,18 @@ def test_durations_chosen_by_hand() -> None:
     assert row["best_draft"] == 1
     assert row["best_speedup"] == pytest.approx(2 / (1.1 + 0.25 + row["switch_cost"]))
     assert row["best_kind"] == "measured"
+
+
+def test_what_is_predicted_does_not_know_how_long_the_arm_itself_took() -> None:
+    """A prediction that followed the arm's own decodes would be a fit: only tokens, widths and the rest may count."""
+    profile = profile_cell({1: 50, 2: 55, 3: 60}, warm_up=1.0, pace=0.0)
+    rows = []
+    for decode_ms in (50.0, 200.0):
+        arm = Arm(round_ms=decode_ms + 12.5, per_round=2, drafted=2, accepted=1, verified=2, host_ms=12.5)
+        rows.append(row_of(judge([guess_cell(arm, noise=quiet), profile])))
+    for name in ("predicted", "curve_only", "from_draws", "best_speedup", "alternation"):
+        assert rows[0][name] == pytest.approx(rows[1][name], rel=1e-6), name
+    assert rows[0]["measured"] > 3 * rows[1]["measured"]
 
 
 def test_a_slower_arm_is_predicted_as_slower() -> None:
