@@ -27,6 +27,7 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
   sweep KEY=V,V ..    measure what is missing; Hydra overrides, no -m        python -m bench sweep streams=1,2,3,4
   report KEY=V ..     judge the stored results and write reports/            python -m bench report claims=FILE
   figures KEY=V ..    only the figures                                       python -m bench figures
+  advise KEY=V ..     what to use here, from the stored results              python -m bench advise model=smollm2-135m
   audit FILE ..       judge somebody else's record, with no model            python -m bench audit run.jsonl
   synth PRESET FILE   a model of a given shape with random weights           python -m bench synth llama-3-8b x.gguf
   doctor              what this machine can run, and what it cannot          python -m bench doctor
@@ -166,12 +167,14 @@ def _without_collector() -> Iterator[None]:
 def _write(config: Config, figures: bool) -> None:
     from rich.console import Console
 
-    from bench.report import print_verdicts, write_report
+    from bench.report import print_predictions, print_verdicts, write_report
 
     with _without_collector():
         findings, claims = _judged(config)
         write_report(findings, claims, Path(config.reports), figures=figures)
-    print_verdicts(claims, Path(config.reports), Console())
+    console = Console()
+    print_predictions(findings.predictions, console)
+    print_verdicts(claims, Path(config.reports), console)
 
 
 def _audit(rest: list[str]) -> int:
@@ -186,6 +189,18 @@ def _audit(rest: list[str]) -> int:
     found = audit(options.file, options_from(options))
     print(format_audit(found))
     return 1 if found.flags else 0
+
+
+def _advise(rest: list[str]) -> int:
+    text = """[model=NAME] [results=FOLDER] [machine=NAME]
+
+Which way of decoding to use for which text, what that is worth, what is not worth it and why, the best draft length,
+and which measurement would say more. From stored results only: this machine's, then those that come along."""
+    if _help("advise", rest, text):
+        return 0
+    from bench.advise import main as advise
+
+    return advise(rest)
 
 
 def _synth(rest: list[str]) -> int:
@@ -207,6 +222,6 @@ def _setup(rest: list[str]) -> int:
 
 
 VERBS = {
-    "all": _all, "sweep": _sweep, "report": _report, "figures": _figures, "audit": _audit, "doctor": _doctor,
-    "setup": _setup, "synth": _synth,
+    "all": _all, "sweep": _sweep, "report": _report, "figures": _figures, "audit": _audit, "advise": _advise,
+    "doctor": _doctor, "setup": _setup, "synth": _synth,
 }  # fmt: skip

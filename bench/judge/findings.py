@@ -35,6 +35,7 @@ class Findings:
     acceptance: list[Row] = field(default_factory=list)
     memory: list[Row] = field(default_factory=list)
     decomposition: list[Row] = field(default_factory=list)
+    predictions: list[Row] = field(default_factory=list)
     controls: list[Row] = field(default_factory=list)
     timeline: list[Row] = field(default_factory=list)
     bandwidth: list[Row] = field(default_factory=list)

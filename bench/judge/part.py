@@ -19,6 +19,7 @@ from bench.judge.decomposition import closes, decomposition_rows, factors, match
 from bench.judge.findings import VOID, WARNING, Control, Findings, Row, origin, settings, subject
 from bench.judge.memory import memory_rows
 from bench.judge.peers import peer_rows
+from bench.judge.predictions import prediction_rows
 from bench.judge.rates import RunTable, run_table
 from bench.judge.roofline import bounds, physics
 from bench.judge.speedup import Context, class_masks, contrast_design, speedup_rows
@@ -123,6 +124,7 @@ def _judge_contrast(cell: StoredCell, profiles: Profiles, part: Part) -> list[Co
     findings.speedup += speedup_rows(cell, table, context)
     findings.acceptance += [row | void for row in acceptance_rows(cell, table)]
     findings.decomposition += [row | void for row in decomposition_rows(cell, table)]
+    findings.predictions += [row | void for row in prediction_rows(cell, table, context.curve, context.curve_cell)]
     findings.timeline += _timeline_rows(cell, table)
     return controls
 

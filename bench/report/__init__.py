@@ -7,9 +7,9 @@ the same bytes, so that a committed report only changes when the records behind 
 from __future__ import annotations
 
 from bench.report.page import write_report
-from bench.report.terminal import print_verdicts
+from bench.report.terminal import print_predictions, print_verdicts
 
-__all__ = ["print_verdicts", "write_figures", "write_report"]
+__all__ = ["print_predictions", "print_verdicts", "write_figures", "write_report"]
 
 
 def __getattr__(name: str) -> object:

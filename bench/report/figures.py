@@ -26,6 +26,7 @@ TABLES = {
     "speedup": "speedup",
     "round_time": "decomposition",
     "step_cost": "step_cost",
+    "predictions": "predictions",
     "acceptance": "acceptance",
     "tokens_over_time": "timeline",
 }
@@ -56,12 +57,13 @@ def _rendered(drawing: Drawing, kind: str) -> bytes:
 
 def draw(name: str, tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
     """One figure, or None when its table has no rows for it."""
-    from bench.report import charts, curves
+    from bench.report import charts, curves, scatter
 
     drawers = {
         "speedup": charts.speedup,
         "round_time": charts.round_time,
         "step_cost": curves.step_cost,
+        "predictions": scatter.predictions,
         "acceptance": curves.acceptance,
         "tokens_over_time": curves.tokens_over_time,
     }

@@ -24,7 +24,7 @@ from bench.report.values import Row, cells_of, line, number, plain, scope_of
 TEMPLATES = Path(__file__).parent / "templates"
 PAGE = "report.md"
 MOST_PROCESSES = 3
-"""There are five figures, and the parent has its own work."""
+"""There are six figures, and the parent has its own work."""
 ENOUGH_ROWS = 2000
 """With fewer, the tables are written before a child process has begun."""
 

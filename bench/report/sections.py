@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from bench.report.charts import describe, is_void
 from bench.report.conditions import CellIndex, condition, grouped
 from bench.report.tables import Ordered
+from bench.report.terminal import prediction_line
 from bench.report.values import (
     MISSING,
     Row,
@@ -29,6 +30,14 @@ from bench.report.values import (
 )
 
 MAX_ROWS = 60
+CONTROLS = {"treatment": "", "oracle": ", all guesses right", "sabotage": ", all guesses wrong"}
+PREDICTED = (
+    "*predicted* prices the decodes of an arm's own rounds by the step-cost curve of the profile and takes all else as "
+    "measured, over the measured baseline; *changes of width* is the factor that decodes after another width cost, as "
+    "the cell's other arms show. *from acceptance alone* knows only how guesses were accepted by depth, so it holds "
+    "for any draft length: the best one is that with the highest value (*projected* beyond the depths tested). Void "
+    "cells are left out."
+)
 MAX_IDS = 40
 Column = tuple[str, Callable[[Row], str]]
 
@@ -173,6 +182,32 @@ def step_cost(tables: Ordered, index: CellIndex) -> Section:
     return Section("step_cost", "Step cost", intro, "No step-cost curve was measured.", shown, ("step_cost",))
 
 
+def predictions(tables: Ordered, index: CellIndex) -> Section:
+    every = tables.rows("predictions")
+    rows = [row for row in every if get(row, "prompt_class") in ("all", None) and not is_void(row)]
+    rows = sorted(rows, key=lambda row: list(CONTROLS).index(line(get(row, "arm"))))
+    columns: list[Column] = [
+        ("arm", lambda row: describe(row, index) + CONTROLS[line(get(row, "arm"))]),
+        ("predicted", _fixed("predicted", 2)),
+        ("measured", _fixed("measured", 2)),
+        ("measured / predicted", _fixed("ratio", 3)),
+        ("95 % interval", lambda row: interval(row.get("ratio_low"), row.get("ratio_high"))),
+        ("from the curve alone", _fixed("curve_only", 2)),
+        ("changes of width", _fixed("alternation", 3)),
+        ("from acceptance alone", _fixed("from_draws", 2)),
+        ("best draft", lambda row: number(get(row, "best_draft"))),
+        ("its speed-up", _fixed("best_speedup", 2)),
+        ("95 % interval of it", lambda row: interval(row.get("best_low"), row.get("best_high"))),
+        ("acceptance by depth", lambda row: line(get(row, "best_kind") or MISSING)),
+        ("no price for", lambda row: line(get(row, "note") or "nothing")),
+        ("cells", _ids),
+    ]
+    shown = by_group(rows, columns, index, "predictions.csv")
+    intro = f"{PREDICTED} {prediction_line(every)}"
+    empty = "No contrast has a step-cost curve of the same machine, build, model and settings."
+    return Section("predictions", "Predicted and measured", intro, empty, shown, ("predictions",))
+
+
 def acceptance(tables: Ordered, index: CellIndex) -> Section:
     rows = [row for row in tables.rows("acceptance") if figure(row, "position") in (0.0, None)]
     columns: list[Column] = [
@@ -275,7 +310,8 @@ def failures(tables: Ordered, index: CellIndex) -> Section:
 
 def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Section:
     """Which cells each table rests on."""
-    names = ("speedup", "decomposition", "step_cost", "acceptance", "memory", "controls", "peers", "bandwidth")
+    names = ("speedup", "decomposition", "step_cost", "predictions", "acceptance", "memory", "controls", "peers",
+             "bandwidth")  # fmt: skip
     sources = {"claims": list(claims)} | {name: tables.rows(name) for name in names}
     told = {name: all_cells(rows) for name, rows in sources.items()}
     lines = [{"table": name, "ids": ids, "cells": ids} for name, ids in told.items()]
@@ -291,5 +327,5 @@ def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Sect
 
 
 def all_sections(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> list[Section]:
-    makers = (speedup, round_time, step_cost, acceptance, memory, controls, peers, failures)
+    makers = (speedup, round_time, step_cost, predictions, acceptance, memory, controls, peers, failures)
     return [make(tables, index) for make in makers] + [provenance(tables, claims, index)]

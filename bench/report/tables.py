@@ -36,6 +36,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "decomposition": (
         "model", "method", "streams", "arm", "draft_ms", "decode_ms", "sample_ms", "rollback_ms", "host_ms", "total_ms",
     ),
+    "predictions": (
+        "model", "method", "streams", "temperature", "prompt_class", "arm", "predicted", "measured", "ratio",
+        "ratio_low", "ratio_high", "best_draft", "best_speedup",
+    ),
     "controls": ("cell", "control", "ok", "value", "ci_low", "ci_high", "sentence"),
     "timeline": ("cell", "t_s", "counted", "distinct"),
     "bandwidth": ("read_gb_s",),

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.judge.predictions import median_errors
 from bench.report import verdicts
-from bench.report.values import Row, get, line, number
+from bench.report.values import Row, get, line, number, percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,6 +53,26 @@ def print_verdicts(claims: Sequence[Row], out: Path, console: Console) -> None:
     console.print(Text(f"{len(claims)} verdicts: {told}" if told else "No claim was judged."))
     rest = f" (with the other {len(claims) - len(shown)} claims)" if len(shown) < len(claims) else ""
     console.print(Text(f"Report: {Path(out) / 'report.md'}{rest}"), soft_wrap=True)
+
+
+def prediction_line(rows: Sequence[Row]) -> str:
+    """How far the cost model was off, one sentence a machine and build; empty without a prediction."""
+    told = []
+    for found in median_errors(rows):
+        told.append(
+            f"Cost model on {found['machine']} ({found['build']}): off by {percent(found['abs_error'])} in the median "
+            f"of {found['arms']} arms, {percent(found['curve_error'])} with the step-cost curve alone."
+        )
+    return " ".join(told)
+
+
+def print_predictions(rows: Sequence[Row], console: Console) -> None:
+    """Prints how far the cost model was off, where it predicted anything."""
+    from rich.text import Text
+
+    told = prediction_line(rows)
+    if told:
+        console.print(Text(told))
 
 
 def _judged_by(claim: Row) -> str | None:

@@ -21,7 +21,7 @@ def test_help_names_every_verb(words, capsys):
         assert f"  {verb} " in USAGE
 
 
-@pytest.mark.parametrize("verb", ["sweep", "report", "figures", "all", "doctor", "synth"])
+@pytest.mark.parametrize("verb", ["sweep", "report", "figures", "all", "doctor", "synth", "advise"])
 def test_every_verb_has_help(verb, capsys):
     assert main([verb, "--help"]) == 0
     assert "usage: python -m bench" in capsys.readouterr().out
@@ -31,7 +31,8 @@ def test_every_verb_has_help(verb, capsys):
     ("words", "sentence"),
     [(["swep"], "did you mean 'sweep'"), (["sweep", "temprature=0"], "did you mean 'temperature'"),
      (["report", "result=x"], "did you mean 'results'"), (["report", "results=/no/such"], "run `make bench`"),
-     (["audit", "/no/such/file"], "/no/such/file")],
+     (["audit", "/no/such/file"], "/no/such/file"), (["advise", "modle=x"], "did you mean 'model'"),
+     (["advise", "results=/no/such"], "run `python -m bench sweep model=smollm2-135m")],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_code_2(words, sentence, capsys):
     assert main(words) == 2

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 TABLES = (
-    "speedup", "step_cost", "acceptance", "memory", "decomposition", "controls", "timeline", "bandwidth", "peers",
-    "cells",
+    "speedup", "step_cost", "acceptance", "memory", "decomposition", "predictions", "controls", "timeline",
+    "bandwidth", "peers", "cells",
 )  # fmt: skip
 NAN = float("nan")
 
@@ -49,6 +49,18 @@ def decomposition(cell: str, arm: str, machine: str = "laptop", **more: Any) -> 
     return origin(cell, machine) | subject("stagger", 4) | {"arm": arm, **parts} | more
 
 
+def prediction(cell: str, arm: str, machine: str, predicted: float, measured: float, **more: Any) -> dict[str, Any]:
+    ratio = measured / predicted
+    row = {
+        **origin(cell, machine), **subject("stagger", 4), "arm": arm, "prompt_class": "all", "scope": "answer",
+        "predicted": predicted, "measured": measured, "ratio": ratio, "ratio_low": ratio - 0.1,
+        "ratio_high": ratio + 0.1, "abs_error": abs(ratio - 1), "curve_only": predicted * 1.25, "alternation": 0.8,
+        "from_draws": NAN, "best_draft": 3, "best_speedup": 0.6, "best_low": 0.5, "best_high": 0.7,
+        "best_kind": "projected", "note": "", "void": False, "void_reason": "",
+    }  # fmt: skip
+    return row | more
+
+
 def profile(cell: str, machine: str, found: SimpleNamespace) -> None:
     """Rows that a profile cell and the acceptance sweep give."""
     about = origin(cell, machine)
@@ -81,6 +93,12 @@ def full(machines: tuple[str, ...] = ("laptop",)) -> SimpleNamespace:
             speedup(ids[2], "jacobi", 4, 7.77, machine, void=True, void_reason="again: A/A is 1.2, outside 1.00"),
         ]
         found.decomposition += [decomposition(ids[0], arm, machine) for arm in ("baseline", "treatment", "again")]
+        found.predictions += [
+            prediction(ids[0], "sabotage", machine, 0.2, 0.21),
+            prediction(ids[0], "treatment", machine, 0.5, 0.51),
+            prediction(ids[0], "treatment", machine, 0.4, 0.44, prompt_class="prose"),
+            prediction(ids[2], "treatment", machine, 3.33, 7.77, void=True),
+        ]
         verdict = {"ok": True, "severity": "ok", "value": 1.001, "ci_low": 0.99, "ci_high": 1.01}
         found.controls += [
             {**origin(ids[0], machine), "control": "again", **verdict, "sentence": "A/A is 1.001"},

@@ -100,6 +100,19 @@ def test_a_void_speedup_is_never_printed(tmp_path: Path) -> None:
     assert "7.77" not in row.split("| void |")[0] + row.split("| void |")[1].split("|")[0]
 
 
+def test_predictions_stand_beside_measurements_and_void_ones_nowhere(tmp_path: Path) -> None:
+    text = section(page(stand_ins.full(), [], tmp_path), "Predicted and measured")
+    _, lines = tables_of(text)[0]
+    assert [line.split(" | ")[0] for line in lines[2:]] == [
+        "| stagger x4, emission=published", "| stagger x4, emission=published, all guesses wrong",
+    ]  # fmt: skip
+    assert "| 0.50 | 0.51 | 1.020 | 0.92 to 1.12 | 0.62 | 0.800 | n/a | 3 | 0.60 | 0.50 to 0.70 | projected |" in (
+        lines[2]
+    )
+    assert "off by 2.0 % in the median of 1 arms, 18.4 % with the step-cost curve alone" in text
+    assert "3.33" not in text and "7.77" not in text
+
+
 def test_failed_void_and_unsupported_cells_are_listed_with_their_reason(tmp_path: Path) -> None:
     text = section(page(stand_ins.full(), [], tmp_path), "Failed, unsupported and void cells")
     assert r"killed by signal 9 \| no table in sight" in text
