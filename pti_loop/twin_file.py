@@ -13,7 +13,6 @@ import fcntl
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -126,15 +125,11 @@ def _child(source: Path, part: Path, kind: str, threads: int, lock: int, plan: b
     """Run the quantiser in a process of its own; returns its log. It ends when this process does."""
     command = [sys.executable, "-m", "pti_loop.twin_file", str(source.absolute()), str(part.absolute()), kind,
                str(threads), str(int(plan))]  # fmt: skip
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             pass_fds=[lock], cwd=Path(__file__).resolve().parent.parent, text=True,
-                             errors="replace")  # fmt: skip
-    try:
-        with child:
-            log = child.stdout.read()
-    except BaseException:
-        child.kill()
-        raise
+    # Leaving the block closes the child's standard input, which ends it, also when this process is interrupted.
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          pass_fds=[lock], cwd=Path(__file__).resolve().parent.parent, text=True,
+                          errors="replace") as child:  # fmt: skip
+        log = child.stdout.read()
     if child.returncode:
         raise EngineError(f"llama.cpp makes no {kind} twin of {source}: {_last(log)}")
     return log
@@ -147,7 +142,6 @@ def _last(log: str) -> str:
 
 def _quantise(source: str, part: str, kind: str, threads: str, plan: str) -> int:
     """The child's work. The library writes its log to standard error, where the parent reads it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the library looks at no signal, so the default must end it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from llama_cpp import llama_cpp as lib
 
