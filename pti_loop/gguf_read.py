@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,15 +82,18 @@ class Header:
     file_bytes: int
 
 
-def read_header(path: Path) -> Header:
-    """Read and check one file's header. Raises `ModelFileError`; reads no tensor data."""
+def read_header(path: Path, keep: Collection[str] = ()) -> Header:
+    """Read and check one file's header. Raises `ModelFileError`; reads no tensor data.
+
+    The values of the arrays named in `keep` are read whatever their length, texts as bytes.
+    """
     size = _regular_file_size(path)
     try:
         with path.open("rb") as file:
             start = file.read(512)
             _check_start(path, start, size)
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _parse(path, data, size)
+                return _parse(_Cursor(path, data, size, keep))
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror or error}") from error
 
@@ -136,8 +140,9 @@ def _check_start(path: Path, start: bytes, size: int) -> None:
 class _Cursor:
     """A place in the file; every read checks that the bytes are there."""
 
-    def __init__(self, path: Path, data: mmap.mmap, size: int) -> None:
+    def __init__(self, path: Path, data: mmap.mmap, size: int, keep: Collection[str]) -> None:
         self.path, self.data, self.size, self.at = path, data, size, 24
+        self.keep = keep
 
     def truncated(self, what: str) -> ModelFileError:
         return ModelFileError(
@@ -157,11 +162,14 @@ class _Cursor:
         if self.at > self.size:
             raise self.truncated(what)
 
-    def text(self, what: str) -> str:
+    def raw(self, what: str) -> bytes:
         length = self.take("Q", what)
         start = self.at
         self.skip(length, what)
-        return self.data[start : self.at].decode("utf-8", "replace")
+        return self.data[start : self.at]
+
+    def text(self, what: str) -> str:
+        return self.raw(what).decode("utf-8", "replace")
 
     def skip_strings(self, count: int, what: str) -> None:
         """Step over `count` strings: the one loop whose length is the vocabulary's."""
@@ -189,13 +197,15 @@ def _array(cursor: _Cursor, key: str):
     what = f"the array {key}"
     kind, length = cursor.take("I", what), cursor.take("Q", what)
     if kind == _STRING:
+        if key in cursor.keep:
+            return tuple(cursor.raw(what) for _ in range(length))
         cursor.skip_strings(length, what)
         return ArrayLength(length)
     if kind not in _SCALARS:
         raise ModelFileError(f"{cursor.path} is damaged: {what} has elements of the unknown type {kind}")
     start = cursor.at
     cursor.skip(length * struct.calcsize("<" + _SCALARS[kind]), what)
-    if length > KEEP_ARRAY:
+    if length > KEEP_ARRAY and key not in cursor.keep:
         return ArrayLength(length)
     return struct.unpack(f"<{length}{_SCALARS[kind]}", cursor.data[start : cursor.at])
 
@@ -225,7 +235,8 @@ def _tensor(cursor: _Cursor) -> Tensor:
     return Tensor(name, type_name, shape, offset, entry.elements // block * block_bytes)
 
 
-def _parse(path: Path, data: mmap.mmap, size: int) -> Header:
+def _parse(cursor: _Cursor) -> Header:
+    path, data, size = cursor.path, cursor.data, cursor.size
     version, n_tensors, n_pairs = struct.unpack_from("<IQQ", data, 4)
     # The shortest possible entries are 13 and 32 bytes long; a count beyond that would loop over garbage for hours.
     if n_pairs * 13 + n_tensors * 32 > size:
@@ -233,7 +244,6 @@ def _parse(path: Path, data: mmap.mmap, size: int) -> Header:
             f"{path} promises {n_pairs} metadata entries and {n_tensors} tensors, more than its {size} bytes can hold: "
             "it is truncated or damaged; download it again"
         )
-    cursor = _Cursor(path, data, size)
     metadata: dict[str, object] = {}
     for _ in range(n_pairs):
         key = cursor.text("its metadata")
