@@ -67,8 +67,12 @@ class Assessment:
     verdict: str
 
 
-def assess(groups: Sequence[Group], seed: int = 0, simulations: int = SIMULATIONS) -> Assessment:
-    """Judge the groups together. `different` at a p value below `ALPHA`; `too few draws` when little would be seen."""
+def assess(groups: Sequence[Group], tested: Sequence[Group] | None = None, seed: int = 0,
+           simulations: int = SIMULATIONS) -> Assessment:
+    """Judge the groups together. `different` at a p value below `ALPHA`; `too few draws` when little would be seen.
+
+    What would be seen is asked of the groups in `tested`, those that a fault can be in; None means all.
+    """
     used = [(group, cells) for group in groups if len(cells := pooled(group)) > 1]
     draws = sum(group.n for group, _ in used)
     if not draws:
@@ -83,7 +87,8 @@ def assess(groups: Sequence[Group], seed: int = 0, simulations: int = SIMULATION
         w * total_variation(g.moved, g.probability) for w, (g, _) in zip(weights, used, strict=True)
         if g.moved is not None
     )  # fmt: skip
-    p, seen = _tail(chi2, df, allowed), visible([group for group, _ in used], df, allowed)
+    faulty = [group for group, _ in used] if tested is None else tested
+    p, seen = _tail(chi2, df, allowed), visible(faulty, df, allowed)
     verdict = DIFFERENT if p < ALPHA else SAME if seen <= VISIBLE else TOO_FEW
     high = float(np.quantile(null, CONTROL_CONFIDENCE))
     return Assessment(draws, len(used), float(measured), float(null.mean()), high, float(rounding), chi2, df, p, seen,
@@ -141,10 +146,10 @@ def visible(groups: Sequence[Group], df: int, allowed: float = 0.0) -> float:
     n s^2 (1/p_top - 1) and is s (1 - p_top) away in total variation. Infinite when even all draws would not be seen.
     """
     tops = np.array([group.probability.max() for group in groups])
-    draws = np.array([group.n for group in groups])
-    strength = float((draws * (1 / tops - 1)).sum())
-    share = np.sqrt(max(needed_noncentrality(df, allowed) - allowed, 0.0) / strength) if strength > 0 else np.inf
-    return float(share * (draws * (1 - tops)).sum() / draws.sum()) if share <= 1 else float("inf")
+    draws = np.array([group.n for group in groups], dtype=float)
+    strength = float(draws @ (1 / tops - 1)) if len(groups) else 0.0
+    share = np.sqrt(needed_noncentrality(df, allowed) / strength) if strength > 0 else np.inf
+    return float(share * (draws @ (1 - tops)) / draws.sum()) if share <= 1 else float("inf")
 
 
 @lru_cache(maxsize=256)
