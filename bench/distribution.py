@@ -94,12 +94,12 @@ class Distribution:
         self.plain = Recall(arms.model, narrow)
         self.wide = Recall(arms.model, replace(arms.wide_spec, n_ctx=room, sampler="host"))
 
-    def run(self) -> tuple[list[Count], dict]:
+    def run(self, arms: Sequence[str] = ("treatment", "biased")) -> tuple[list[Count], dict]:
         """The table and what was held fixed. The contexts are freed in the end."""
         try:
             prompt, held, known = self._place()
             rows: list[Count] = []
-            for arm in ("treatment", "biased"):
+            for arm in arms:
                 rows += self._rows(arm, prompt, held, self._count(arm, prompt, held, known))
             streams = self._streams()
             facts = {"prompt": prompt.id, "n_prompt": len(prompt.tokens), "held": held, "positions": POSITIONS,
