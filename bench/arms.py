@@ -145,16 +145,19 @@ class Arms:
         return self._contexts[name]
 
     def run(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
-            n_predict: int = 0) -> Trace:
-        """Run one arm once. `answers` is what oracle and sabotage know; `n_predict` shortens a warm-up."""
-        ctx = self.context(arm)
+            n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None) -> Trace:
+        """Run one arm once. `answers` is what oracle and sabotage know; `n_predict` shortens a warm-up.
+
+        Untimed runs may bring a context and a sampler of their own.
+        """
+        ctx = ctx or self.context(arm)
         plain = arm in ("baseline", "again", "solo")
         method = METHODS["autoregressive"] if plain else self.method
         settings = replace(self.settings, n_predict=n_predict or self.settings.n_predict)
         control = arm if arm in ("sabotage", "oracle") else "none"
         guesses = Guesses(control, answers, self.model.n_vocab, self.model.end_tokens)
         trace = Trace(number, ctx.clock)
-        sampler = Sampler(self.model.n_vocab, self.config.temperature, seed, self.model.weigh)
+        sampler = sampler or Sampler(self.model.n_vocab, self.config.temperature, seed, self.model.weigh)
         gc.collect()
         gc.disable()  # a collection inside a round would be charged to the method
         try:

@@ -30,7 +30,8 @@ LEAST = {
     "streams": 1, "n_predict": 2, "seed": 0, "engine.n_ctx": 8, "engine.n_batch": 1, "engine.n_ubatch": 1,
     "engine.threads": 0, "engine.n_gpu_layers": -1, "measure.per_class": 1, "measure.blocks_per_prompt": 1,
     "measure.again_blocks": 0, "measure.control_blocks": 0, "measure.control_tokens": 0, "measure.warmup_tokens": 0,
-    "measure.noise_prompts": 1, "measure.step_widths": 1, "measure.step_passes": 2, "measure.step_repeats": 1,
+    "measure.noise_prompts": 1, "measure.distribution": 0,
+    "measure.step_widths": 1, "measure.step_passes": 2, "measure.step_repeats": 1,
     "measure.step_depth": 1, "peers.pairs": 1, "peers.n_gen": 1, "method.draft": 1, "method.ngram": 1,
     "method.head_draft": 1,
 }  # fmt: skip
@@ -117,6 +118,9 @@ class MeasureConfig:
     warmup_tokens: int = 6
     noise_prompts: int = 1
     """Prompts whose answer is replayed in both shapes to measure the noise."""
+    distribution: int = 0
+    """Short runs behind one fixed prefix whose tokens are counted against plain decoding's exact probabilities, above
+    temperature 0; as many with a planted bias. 0 leaves the test out."""
     step_widths: int = 16
     step_passes: int = 3
     step_repeats: int = 2

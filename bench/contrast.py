@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from bench.arms import Arms, Prompt, Task, run_row
 from bench.config import Config
+from bench.distribution import Distribution
 from bench.probe import Comparison, Shape, compare
 from bench.records import Run
 from pti_loop.engine import Model
@@ -91,9 +92,17 @@ class Contrast:
             facts["rollback"] = self.arms.rollback
             facts["drafter"] = self.arms.source.facts() if self.arms.source else {}
             facts["lossless"], facts["noise"] = self._replays()
+            if self.config.measure.distribution and self.config.temperature > 0:
+                self._count_draws()
         finally:
             self.arms.close()
         return self.result
+
+    def _count_draws(self) -> None:
+        """The distribution test's runs, from the prefix that suits it best of those that the treatment came by."""
+        found = [(self.tasks[block], trace) for (block, _, arm), trace in self.texts.items() if arm == "treatment"]
+        test = Distribution(self.arms, self.config, found, self.progress)
+        self.result.tables["counts"], self.result.facts["distribution"] = test.run()
 
     def _chosen(self, count: int) -> set[int]:
         """Blocks drawn for a control."""

@@ -42,6 +42,6 @@ def own(method: Mapping[str, Any]) -> tuple[str, ...]:
     return (*names, "rollback") if guesses and method.get("rollback", "auto") != "auto" else names
 
 
-def guesses(method: Mapping[str, Any]) -> bool:
-    """Whether it proposes tokens that may be wrong."""
-    return method.get("name") not in ("autoregressive", "packed") or method.get("drafter", "none") != "none"
+def guesses(row: Mapping[str, Any]) -> bool:
+    """Whether the method of a row of a report proposes tokens that may be wrong."""
+    return row.get("method") not in ("autoregressive", "packed") or row.get("drafter", "none") != "none"

@@ -80,7 +80,8 @@ class Cell:
         streams = config["method"]["draft"] / 2 if config["method"]["name"] in ONE_STREAM else config["streams"]
         answers = config["streams"] if config["method"]["name"] == "packed" else 1
         rounds = 2 * answers + (1 + streams / 2) * (1.5 if config["temperature"] else 1)
-        return 2 * blocks * config["measure"]["blocks_per_prompt"] * config["n_predict"] * (rounds + 1)
+        short = 2 * config["measure"].get("distribution", 0) * (1 + streams / 2)
+        return 2 * blocks * config["measure"]["blocks_per_prompt"] * config["n_predict"] * (rounds + 1) + short
 
 
 def model_path(config: Config) -> Path:
@@ -177,6 +178,9 @@ def _contrast_values(config: Config) -> dict:
     del values["peers"]
     for name in [name for name in values["measure"] if name.startswith("step_")]:
         del values["measure"][name]
+    # Left out where it is off: what is not measured changes no id.
+    if not (values["measure"]["distribution"] and config.temperature):
+        del values["measure"]["distribution"]
     return values | _method_values(config)
 
 

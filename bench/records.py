@@ -12,10 +12,12 @@ from dataclasses import dataclass, fields
 from pti_loop.ledger import Draw, Emit, RecordError, Round
 from pti_loop.ledger import require as _require
 
-__all__ = ["ARMS", "SCHEMA", "STATUSES", "TABLES", "Draw", "Emit", "RecordError", "Round", "Run", "Step", "columns"]
+__all__ = [
+    "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "RecordError", "Round", "Run", "Step", "columns",
+]  # fmt: skip
 
 SCHEMA = 1
-"""Version of the record files. 1: runs, rounds, ledger, draws, steps, facts."""
+"""Version of the record files. 1: runs, rounds, ledger, draws, steps, counts, facts; a table may be absent."""
 
 STATUSES = ("done", "failed", "unsupported")
 ARMS = ("baseline", "again", "treatment", "sabotage", "oracle", "solo")
@@ -72,9 +74,40 @@ class Step:
         _require(self.layout in ("sequences", "tokens"), f"step of width {self.width}: unknown layout '{self.layout}'")
 
 
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How often an arm drew a token behind one prefix, and how often plain decoding would.
+
+    The rows of a group are all cells of its vocabulary: each token of some probability, and -1 for the rest together.
+    """
+
+    arm: str
+    """`treatment`, or `biased`: the same with a planted fault, which the test must see."""
+    prompt: str
+    group: int
+    position: int
+    """Position in the answer. Position 0 is held fixed, so 1 is the first that is drawn."""
+    prefix: str
+    """Tokens of the answer between position 0 and this one, separated by spaces."""
+    tested: int
+    """1 where a guess was compared with the draws, 0 where the method had none."""
+    token: int
+    count: int
+    probability: float
+    """Of plain decoding, from its exact logits at this prefix."""
+    moved: float
+    """The same with the prefix decoded in the method's own shape: another rounding, on some devices."""
+
+    def __post_init__(self) -> None:
+        _require(self.arm in ("treatment", "biased"), f"count of group {self.group}: unknown arm '{self.arm}'")
+        _require(self.count >= 0, f"count of group {self.group}: {self.count} is below 0")
+        for value in (self.probability, self.moved):
+            _require(-1e-9 <= value <= 1 + 1e-9, f"count of group {self.group}: probability {value} is none")
+
+
 def columns(record: type) -> list[str]:
     """Column names of a record class, in file order."""
     return [field.name for field in fields(record)]
 
 
-TABLES = {"runs": Run, "rounds": Round, "ledger": Emit, "draws": Draw, "steps": Step}
+TABLES = {"runs": Run, "rounds": Round, "ledger": Emit, "draws": Draw, "steps": Step, "counts": Count}

@@ -49,6 +49,7 @@ class StoredCell:
     ledger: Columns
     draws: Columns
     steps: Columns
+    counts: Columns
 
 
 def check_writable(root: Path) -> None:

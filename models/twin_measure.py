@@ -20,11 +20,11 @@ from scipy.special import log_softmax, softmax
 
 from bench.judge.statistics import wilson
 from models import stop
-from pti_loop.llama_adapter import Adapter
 from models.tiny_measure import heldout_texts
 from models.twin_data import split, topics
 from pti_loop.engine import ContextSpec
 from pti_loop.llama import LlamaContext, LlamaModel
+from pti_loop.llama_adapter import Adapter
 
 PROMPT, N_PREDICT, TEXTS = 32, 32, 8
 

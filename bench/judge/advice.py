@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from bench.judge.controls import NO_GUESSES
 from bench.judge.cost_model import Prices, Terms, all_accepted, break_even
-from bench.judge.findings import PARAMETERS, Findings, Row
+from bench.judge.findings import Findings, Row
 from bench.judge.lossless import DIVERGENT
 from bench.judge.step_cost import expected_tokens
 from bench.judge.synthetic import MARK
 from bench.judge.turns import KEEPS
+from bench.parameters import COLUMNS, guesses
 
 USE, PERHAPS, PLAIN = "use", "perhaps", "plain decoding"
 """The interval lies above 1; only the estimate does; neither."""
@@ -111,16 +111,16 @@ def advise(findings: Findings, model: str, machine: str, methods: Iterable[str])
     def here(rows: Sequence[Row]) -> list[Row]:
         return [row for row in rows if row["model"] in names and (row["machine"], row["build"]) == (machine, build)]
 
-    def speaks(method: str) -> bool:
+    def speaks(row: Row) -> bool:
         # Guesses of random weights are accepted or not for no reason of the text.
-        return method != "autoregressive" and (method in NO_GUESSES or not done[0].get("synthetic"))
+        return row["method"] != "autoregressive" and (not guesses(row) or not done[0].get("synthetic"))
 
-    speedups = [row for row in here(findings.speedup) if not row["void"] and speaks(row["method"])]
+    speedups = [row for row in here(findings.speedup) if not row["void"] and speaks(row)]
     predictions = {_key(row): row for row in here(findings.predictions) if row["arm"] == "treatment"}
     sound = [row for row in speedups if row["lossless"] != DIVERGENT]
     unsupported = {row["method"]: row["reason"] for row in here(mine) if row["state"] == "unsupported"}
     seen = {row["method"] for row in sound} | set(unsupported)
-    unmeasured = [name for name in methods if name not in seen and speaks(name)]
+    unmeasured = [name for name in methods if name not in seen and speaks({"method": name})]
     prices = _prices(here(findings.step_cost))
     choices = _choices(sound, predictions)
     return Advice(
@@ -143,7 +143,7 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 def arm_of(row: Row) -> tuple[Any, ...]:
     """What tells one arm from another, whatever its temperature."""
-    return tuple(row.get(name) for name in ("method", "streams", *_STAGGER, *PARAMETERS))
+    return tuple(row.get(name) for name in ("method", "streams", *_STAGGER, *COLUMNS))
 
 
 def _prices(rows: list[Row]) -> Prices | None:
@@ -267,7 +267,7 @@ def _longer(choices: list[Choice]) -> list[Missing]:
 def sweep_words(row: Row) -> tuple[str, ...]:
     """Overrides of the sweep that measures an arm, without the model."""
     words = [f"method={row['method']}"]
-    own = [name for name in PARAMETERS if name in row]
+    own = [name for name in COLUMNS if name in row]
     words += [f"method.{name}={_word(row[name])}" for name in own if row[name] not in (False, None)]
     words += [f"method.{name}={row[name]}" for name, usual in _STAGGER.items() if row.get(name) not in (usual, None)]
     words += [] if own else [f"streams={row['streams']}"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.judge.acceptance import draws_disagree
 from bench.judge.design import design
-from bench.judge.findings import OK, VOID, WARNING, Control, rerun
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun, subject
 from bench.judge.lossless import DIVERGENT, grade_arm, unexplained
 from bench.judge.statistics import CONTROL_CONFIDENCE, Estimate
 from bench.parameters import guesses
@@ -38,7 +38,7 @@ Rule = Callable[[int, int, bool, "Estimate | None"], tuple[list[str], bool, str]
 
 def arm_controls(cell: StoredCell, table: RunTable) -> list[Control]:
     """All checks of this module for one cell."""
-    proposes = guesses(cell.config.get("method") or {})
+    proposes = guesses(subject(cell))
     compared = [arm for arm in ("treatment", "sabotage", "oracle") if table.of(arm).any()]
     hidden = unexplained(cell, table, compared)
     controls = [same_arm_twice(cell, table), noise(cell), grades(cell, hidden.get("treatment")), denominator(table)]

@@ -40,6 +40,7 @@ class Findings:
     timeline: list[Row] = field(default_factory=list)
     bandwidth: list[Row] = field(default_factory=list)
     peers: list[Row] = field(default_factory=list)
+    distribution: list[Row] = field(default_factory=list)
     cells: list[Row] = field(default_factory=list)
 
 

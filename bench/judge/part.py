@@ -16,6 +16,7 @@ from bench.judge.acceptance import acceptance_rows
 from bench.judge.conditions import conditions
 from bench.judge.controls import arm_controls
 from bench.judge.decomposition import closes, decomposition_rows, factors, matching_curve
+from bench.judge.draw_counts import distribution_control, distribution_rows
 from bench.judge.findings import VOID, WARNING, Control, Findings, Row, origin, settings, subject
 from bench.judge.memory import memory_rows
 from bench.judge.peers import peer_rows
@@ -101,6 +102,7 @@ def _judge_contrast(cell: StoredCell, profiles: Profiles, part: Part) -> list[Co
         layout = contrast_design(table, class_masks(table)["all"])
         if layout is None:
             raise RecordError("no block has both a baseline and a treatment run")
+        drawn = distribution_rows(cell)
     except RecordError as error:
         return [Control("records", VOID, f"{error}; run the cell again")]
     limits = bounds(cell, table, layout)
@@ -112,6 +114,7 @@ def _judge_contrast(cell: StoredCell, profiles: Profiles, part: Part) -> list[Co
         *conditions(cell, table),
         physics(cell, limits),
         closes(cell, factors(table, layout), measured),
+        *distribution_control(cell, drawn),
     ]
     match = matching_curve(cell, profiles)
     context = Context(
@@ -126,6 +129,7 @@ def _judge_contrast(cell: StoredCell, profiles: Profiles, part: Part) -> list[Co
     findings.decomposition += [row | void for row in decomposition_rows(cell, table)]
     findings.predictions += [row | void for row in prediction_rows(cell, table, context.curve, context.curve_cell)]
     findings.timeline += _timeline_rows(cell, table)
+    findings.distribution += drawn
     return controls
 
 

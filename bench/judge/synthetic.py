@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from bench.parameters import guesses
+
 if TYPE_CHECKING:
     from bench.judge.sheet import Claim
     from bench.store import StoredCell
@@ -19,7 +21,6 @@ _OF_THE_TEXT = ("acceptance", "lossless", "tokens_per_round")
 """Metrics that say something about what a model wrote."""
 _OF_THE_SHAPE = ("step_cost", "memory", "bandwidth")
 """Tables whose figures the shape and the format of the weights decide."""
-_WITHOUT_GUESSES = ("autoregressive", "packed")
 
 
 def is_synthetic(cell: StoredCell) -> bool:
@@ -43,7 +44,7 @@ def no_evidence(claim: Claim, table: str, row: Mapping[str, Any]) -> str:
     text = claim.metric in _OF_THE_TEXT or claim.rule.test in ("lossless", "collision") or table == "acceptance"
     if text or claim.rule.column in ("tokens_per_round", "identical_share"):
         return f"{row['model']} has random weights, and what it says is no evidence of {claim.metric}."
-    plain = row.get("method") in _WITHOUT_GUESSES or claim.rule.column == "baseline_tok_s"
+    plain = not guesses(row) or claim.rule.column == "baseline_tok_s"
     if table not in _OF_THE_SHAPE and not plain:
         return f"{row['model']} has random weights, and this speed depends on which guesses its text accepts."
     return ""

@@ -43,6 +43,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "controls": ("cell", "control", "ok", "value", "ci_low", "ci_high", "sentence"),
     "timeline": ("cell", "t_s", "counted", "distinct"),
     "bandwidth": ("read_gb_s",),
+    "distribution": (
+        "model", "method", "streams", "temperature", "arm", "verdict", "tokens", "tested", "prefixes", "tv",
+        "tv_expected", "tv_high", "chi2", "df", "p", "visible_tv",
+    ),
     "peers": ("model", "tool", "width", "tok_s", "ours_tok_s", "ratio", "ci_low", "ci_high", "pairs"),
     "cells": ("cell", "kind", "model", "method", "streams", "temperature", "state", "reason", "seconds"),
 }  # fmt: skip

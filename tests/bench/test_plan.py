@@ -38,6 +38,14 @@ def test_what_is_not_measured_does_not_change_a_contrast(extra):
     assert ids == [plan("streams=2")[0].id]
 
 
+def test_counting_draws_makes_a_cell_of_its_own_only_where_draws_are_counted():
+    assert plan("streams=2", "measure.distribution=0")[0].id == plan("streams=2")[0].id
+    assert plan("streams=2", "measure.distribution=9")[0].id == plan("streams=2")[0].id, "greedy draws nothing"
+    warm = plan("streams=2", "temperature=0.7")[0].id
+    assert plan("streams=2", "temperature=0.7", "measure.distribution=9")[0].id != warm
+    assert plan("streams=2", "temperature=0.7", "measure.distribution=0")[0].id == warm
+
+
 def test_one_stream_is_plain_decoding_whatever_the_method():
     assert len({cell.id for cell in plan("streams=1", "method=stagger,packed,jacobi,autoregressive")}) == 1
 

@@ -25,6 +25,7 @@ class Cell:
     ledger: pd.DataFrame
     draws: pd.DataFrame
     steps: pd.DataFrame
+    counts: pd.DataFrame = field(default_factory=lambda: frame("counts", []))
     machine: str = "box"
     cell: str = "0123456789ab"
     env: dict[str, Any] = field(default_factory=lambda: {
