@@ -16,6 +16,7 @@ from pti_loop.draft.lookup import LENGTHS
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 CHOICES = {
+    "model.engine": ("llama", "hf"),
     "method.emission": ("published", "distinct"),
     "method.rebuild": ("none", "exact"),
     "method.draws": ("independent", "coupled"),
@@ -49,6 +50,8 @@ class ModelConfig:
     licence: str = "unknown"
     synthetic: bool = False
     """Whether the weights are random. The file says it, whatever is set here."""
+    engine: str = "llama"
+    """What decodes it: `llama` is llama.cpp, `hf` is transformers (`make setup EXTRA=hf`)."""
 
 
 @dataclass
@@ -296,6 +299,9 @@ def check(config: Config) -> None:
     if config.method.name == "lookup" and config.engine.n_batch <= longest:
         raise UserError(f"engine.n_batch={config.engine.n_batch} does not hold a token and {longest} guesses; lower "
                         f"method.draft or set engine.n_batch={longest + 1} or more")  # fmt: skip
+    if config.model.engine == "hf" and (config.peers.llama_bench or config.peers.llama_batched_bench):
+        raise UserError("peers are programs of llama.cpp, beside which model.engine=hf shows nothing about the loop; "
+                        "leave peers out, or model.engine")  # fmt: skip
     if config.engine.sampler == "backend" and config.temperature > 0:
         raise UserError(f"engine.sampler=backend is greedy only and temperature={config.temperature}; use sampler=host")
     if config.n_predict + config.streams > config.engine.n_ctx:

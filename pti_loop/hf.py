@@ -55,11 +55,11 @@ class HfModel:
                               "set it to 0 (CPU) or -1 (GPU)")  # fmt: skip
         self.path = Path(path)
         self.device = torch.device("cuda" if n_gpu_layers and torch.cuda.is_available() else "cpu")
-        self.network, self.tokenizer = hf_load.load(self.path, str(self.device))
+        self.network, self.vocabulary = hf_load.load(self.path, str(self.device))
         config = self.network.config.get_text_config()
         self.n_vocab = self.network.get_output_embeddings().weight.shape[0]
         self.n_layer, self.n_nextn = config.num_hidden_layers, 0
-        self.end_tokens = hf_load.end_tokens(self.network, self.tokenizer, self.n_vocab)
+        self.end_tokens = [token for token in self.vocabulary.end_tokens if token < self.n_vocab]
         self.weigh = by_numpy
         self.type_name = _TYPES.get(str(self.network.dtype).removeprefix("torch."), str(self.network.dtype))
         try:
@@ -148,17 +148,12 @@ class HfModel:
         }
 
     def tokenize(self, text: str) -> list[int]:
-        """Token ids, with the tokenizer's own leading token. What looks like a special token is text."""
-        return self._tokenizer()(text, split_special_tokens=True)["input_ids"]
+        """Token ids, with the leading token that the model wants. What looks like a special token is text."""
+        return self.vocabulary.tokenize(text)
 
     def detokenize(self, tokens: Sequence[int]) -> str:
         """Text of the token ids, special tokens shown."""
-        return self._tokenizer().decode(list(tokens), clean_up_tokenization_spaces=False)
-
-    def _tokenizer(self) -> object:
-        if self.tokenizer is None:
-            raise EngineError(f"{self.path} has no tokenizer; put the model's tokenizer.json into it")
-        return self.tokenizer
+        return self.vocabulary.detokenize(tokens)
 
     def context(self, spec: ContextSpec) -> HfContext:
         """A fresh context. Raises `EngineError` for what transformers does not have, or when there is no room."""

@@ -32,7 +32,8 @@ def test_pip_uv_and_project_agree(loaded: pins.Pins) -> None:
     project = DOCUMENT["project"]
     extras = project["optional-dependencies"]
     assert pins.requirements(loaded).split() == project["dependencies"] + extras["test"] + extras["nvidia"]
-    assert set(extras) == {"test", "nvidia", "train"} and any("torch" in line for line in extras["train"]), "left out"
+    assert set(extras) == {"test", "nvidia", "train", "hf"}
+    assert all(any("torch" in line for line in extras[name]) for name in ("train", "hf")), "left out"
     assert all("==" in line for line in pins.requirements(loaded).split()), "a version is not exact"
     line = pins.engine_requirement(loaded, pins.build_settings(loaded, "cpu", native=False))
     requirement, *options = shlex.split(line)
