@@ -15,7 +15,6 @@ from bench.plan import cells, model_path
 from bench.sweep import check_models, prepare
 from bench.synth import writer
 from bench.synth.shape import order
-from bench.worker import measure_cell
 from pti_loop import gguf_file, hf_load
 
 HF = "model.engine=hf"
@@ -78,19 +77,3 @@ def test_one_sweep_takes_both_engines_and_each_cell_says_whose_it_is(dense):
     builds = [environments[name]["engine"]["build"] for name in ("hf", "llama")]
     assert builds[0].startswith("transformers-") and "-torch-" in builds[0] and builds[0] != builds[1]
     assert environments["hf"]["packages"].keys() - environments["llama"]["packages"].keys() == set(hf_load.NEEDS)
-
-
-@installed
-def test_a_cell_is_measured_as_with_the_other_engine(dense):
-    """The text of a method is the baseline's own, and the bytes are those of the weights as they were loaded."""
-    planned, *_ = prepare([*dense, "method=lookup", "method.ngram=1", HF])
-    (cell,) = planned
-    job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path), "peers": {}}
-    facts, tables = measure_cell(job)
-    assert {row["arm"] for row in facts["lossless"]} >= {"treatment", "sabotage", "oracle"}
-    assert all(row["first_difference"] is None for row in facts["lossless"])
-    model = facts["model"]
-    assert (model["quantization"], model["architecture"]) == ("Q8_0 as F32", "llama")
-    assert model["tensor_bytes"] == 4 * model["n_params"] > model["step_bytes"] > model["file_bytes"]
-    assert facts["engine"]["treatment"]["type_k"] == "f32"
-    assert {run.arm for run in tables["runs"]} >= {"baseline", "treatment", "again", "sabotage", "oracle"}

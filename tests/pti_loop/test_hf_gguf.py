@@ -1,4 +1,4 @@
-"""The engine on transformers beside llama.cpp, on the same GGUF file: the same words, masks and, nearly, logits."""
+"""The engine on transformers beside llama.cpp on one GGUF file: the same words, masks and nearly logits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import pytest
 
 from bench.config import compose_points
 from bench.plan import model_path
+from bench.sweep import prepare
 from bench.synth import writer
 from bench.synth.shape import order
+from bench.worker import measure_cell
 from pti_loop import hf_load
 from pti_loop.engine import ContextSpec, prefill
 from pti_loop.llama import LlamaModel, library
@@ -21,6 +23,8 @@ pytestmark = pytest.mark.skipif(bool(hf_load.missing()), reason="the extra is no
 
 TEXTS = ("The key to faster LLM inference is", "Once upon a time there was a bridge that", "def median(values):")
 LENGTH = 20
+SHORT = ["prompts=short", "measure=quick", "measure.classes=[prose]", "n_predict=8", "engine.n_ctx=128",
+         "engine.threads=1", "profile=false"]  # fmt: skip
 
 
 def pair_noise(left: np.ndarray, right: np.ndarray) -> float:
@@ -71,6 +75,22 @@ def test_a_trained_hybrid_says_what_llama_cpp_says():
     assert staggered[:12] == plain[:12] and len(set(plain)) > 5
     assert (ours.hybrid, ours.can_rewind, ours.end_tokens) == (True, False, theirs.end_tokens)
     theirs.close()
+
+
+def test_a_cell_is_measured_as_with_the_other_engine(tmp_path):
+    """The text of a method is the baseline's own, and the bytes are those of the weights as they were loaded."""
+    writer.write(order("dense-mini"), tmp_path / "dense.gguf")
+    (cell,), *_ = prepare(["model=gguf", f"model.path={tmp_path / 'dense.gguf'}", "model.engine=hf", "method=lookup",
+                           "method.ngram=1", *SHORT, f"results={tmp_path}"])  # fmt: skip
+    job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path), "peers": {}}
+    facts, tables = measure_cell(job)
+    assert {row["arm"] for row in facts["lossless"]} >= {"treatment", "sabotage", "oracle"}
+    assert all(row["first_difference"] is None for row in facts["lossless"])
+    model = facts["model"]
+    assert (model["quantization"], model["architecture"]) == ("Q8_0 as F32", "llama")
+    assert model["tensor_bytes"] == 4 * model["n_params"] > model["step_bytes"] > model["file_bytes"]
+    assert facts["engine"]["treatment"]["type_k"] == "f32"
+    assert {run.arm for run in tables["runs"]} >= {"baseline", "treatment", "again", "sabotage", "oracle"}
 
 
 def test_smollm2_agrees_with_llama_cpp_or_was_undecided(model, smollm2):
