@@ -15,6 +15,7 @@ from bench.errors import UserError, nearest
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 CHOICES = {
+    "model.engine": ("llama", "hf"),
     "method.emission": ("published", "distinct"),
     "method.rebuild": ("none", "exact", "mtp"),
     "method.draws": ("independent", "coupled", "greedy"),
@@ -52,6 +53,8 @@ class ModelConfig:
     licence: str = "unknown"
     synthetic: bool = False
     """Whether the weights are random. The file says it, whatever is set here."""
+    engine: str = "llama"
+    """What decodes it: `llama` is llama.cpp, `hf` is transformers (`make setup EXTRA=hf`)."""
 
 
 @dataclass
@@ -304,6 +307,9 @@ def check(config: Config) -> None:
     if config.engine.n_batch < config.streams:
         raise UserError(f"engine.n_batch={config.engine.n_batch} does not hold a token of each of streams="
                         f"{config.streams}; set engine.n_batch={config.streams} or more")  # fmt: skip
+    if config.model.engine == "hf" and (config.peers.llama_bench or config.peers.llama_batched_bench):
+        raise UserError("peers are programs of llama.cpp, beside which model.engine=hf shows nothing about the loop; "
+                        "leave peers out, or model.engine")  # fmt: skip
     if config.engine.sampler == "backend" and config.temperature > 0:
         raise UserError(f"engine.sampler=backend is greedy only and temperature={config.temperature}; use sampler=host")
     if config.n_predict + config.streams > config.engine.n_ctx:

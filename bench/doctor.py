@@ -198,11 +198,15 @@ def find_tool(name: str, folder: str) -> str | None:
 
 def _tools() -> Iterator[Finding]:
     from bench.host import peer_build
+    from pti_loop import hf_load
 
     peers = peer_build.found(Path(sys.prefix))
     for name in peer_build.PEERS:
         missing = "not here: figures are not checked against it; run `make peers`"
         yield Finding(name, True if name in peers else None, str(peers.get(name, missing)))
+    absent = hf_load.missing()
+    lacks = f"not here ({', '.join(absent)}): model.engine=hf cannot run; run `{hf_load.INSTALL}`"
+    yield Finding("transformers", None if absent else True, lacks if absent else "model.engine=hf can run")
     for name, (folder, purpose) in PROFILERS.items():
         path = find_tool(name, folder)
         yield Finding(name, True if path else None, f"{path} ({purpose})" if path else f"not here: no {purpose}")

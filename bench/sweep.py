@@ -16,11 +16,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench import engines
 from bench.config import Config, compose_points
 from bench.errors import UserError
 from bench.host import process_group
 from bench.plan import Cell, cells, model_path
 from bench.store import check_writable, sweep_leftovers, write_cell
+from pti_loop.gguf_file import GgufFile
 
 ROOT = Path(__file__).resolve().parent.parent
 _LAST_WORDS = 3
@@ -39,10 +41,10 @@ class Outcome:
     seconds: float = 0.0
 
 
-def prepare(overrides: Sequence[str]) -> tuple[list[Cell], Config, dict]:
+def prepare(overrides: Sequence[str]) -> tuple[list[Cell], Config, dict[str, dict]]:
     """Check everything that can be checked before a model is loaded, and plan the cells.
 
-    Returns (cells, the first configuration, environment). Raises `UserError`.
+    Returns (cells, the first configuration, environment of each engine by its name). Raises `UserError`.
     """
     from bench.host import cpus, provenance
     from bench.peers import check_peers
@@ -54,10 +56,16 @@ def prepare(overrides: Sequence[str]) -> tuple[list[Cell], Config, dict]:
     for config in configs:
         config.engine.threads = cpus.check_threads(config.engine.threads or cpus.available_cpus())
         check_peers(config)
+        engines.check_installed(config.model.engine)
     weights = check_models(configs)
-    environment = provenance.environment(first.machine or "", first.engine.threads)
-    planned = cells(configs, root, environment["machine"]["name"], environment["engine"]["build"], weights)
-    return planned, first, environment
+    environments, planned = {}, []
+    for engine in dict.fromkeys(config.model.engine for config in configs):
+        found = provenance.environment(first.machine or "", first.engine.threads, engines.build(engine),
+                                       engines.PACKAGES[engine])  # fmt: skip
+        own = [config for config in configs if config.model.engine == engine]
+        planned += cells(own, root, found["machine"]["name"], found["engine"]["build"], weights)
+        environments[engine] = found
+    return planned, first, environments
 
 
 def check_models(configs: Iterable[Config]) -> dict[Path, str]:
@@ -77,23 +85,28 @@ def check_models(configs: Iterable[Config]) -> dict[Path, str]:
             except ModelFileError as error:
                 raise UserError(str(error)) from error
             weights[path] = files[path].sha256()
-        file, engine = files[path], config.engine
-        config.model.synthetic = file.synthetic
-        kv = file.kv_bytes_per_token(engine.type_k, engine.type_v) * engine.n_ctx
-        need = (kv + file.state_bytes_per_sequence()) * (config.streams + 2)
-        if need > room and not _offloads(config):
-            raise UserError(
-                f"the KV caches of {config.streams} streams and two baselines of engine.n_ctx={engine.n_ctx} tokens "
-                f"take {need / 1e9:.1f} GB, this machine lets a process use {room / 1e9:.1f} GB; lower engine.n_ctx "
-                "or streams"
-            )
+        config.model.synthetic = files[path].synthetic
+        _check_room(config, files[path], room)
     return weights
 
 
-def _offloads(config: Config) -> bool:
-    from pti_loop import llama
+def _check_room(config: Config, file: GgufFile, room: int) -> None:
+    """Raise `UserError` when a cell holds more than `room` bytes at once. A device checks its own memory."""
+    n_ctx = config.engine.n_ctx
+    kv = engines.kv_bytes_per_token(file, config) * n_ctx
+    need = (kv + file.state_bytes_per_sequence()) * (config.streams + 2)
+    weights = engines.weight_bytes(file, config)
+    if need + weights > room and not _offloads(config):
+        widened = f", beside {weights / 1e9:.1f} GB of weights in float32" if weights else ""
+        raise UserError(
+            f"the KV caches of {config.streams} streams and two baselines of engine.n_ctx={n_ctx} tokens "
+            f"take {need / 1e9:.1f} GB{widened}, this machine lets a process use {room / 1e9:.1f} GB; lower "
+            "engine.n_ctx or streams"
+        )
 
-    return config.engine.n_gpu_layers != 0 and llama.build()["gpu_offload"]
+
+def _offloads(config: Config) -> bool:
+    return engines.offloads(config)
 
 
 def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
@@ -101,7 +114,7 @@ def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
     from bench.host.device_lock import DeviceLock
     from bench.progress import Progress
 
-    planned, config, environment = prepare(overrides)
+    planned, config, environments = prepare(overrides)
     outcome = Outcome(planned)
     began = time.monotonic()
     device = "gpu" if _offloads(config) else "cpu"
@@ -112,7 +125,7 @@ def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
         with Progress(todo, len(outcome.kept)) as progress:
             for cell in todo:
                 progress.start(cell)
-                status = run_cell(cell, environment, progress)
+                status = run_cell(cell, environments[cell.engine], progress)
                 progress.finish(cell, status)
                 if status["state"] == "failed":
                     outcome.failed.append((cell, status["reason"]))

@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+from bench import engines
 from bench.arms import Prompt
 from bench.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
 from bench.errors import UserError
@@ -39,15 +40,15 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
     """Measure one cell. Returns (facts, tables)."""
     from bench.host.clocks import Clocks
     from pti_loop import gguf_file
-    from pti_loop.llama import LlamaModel
 
     config = config_of(job["config"])
     for key, path in job["files"].items():
         setattr(config.method, key, path)
     file = gguf_file.read(job["model_path"])
     progress(0.02, "loading the model")
-    model = LlamaModel(job["model_path"], config.engine.n_gpu_layers, load_mtp=_uses_head(config))
-    speed = _read_speed(model, config, file.step_bytes, repeats=9)
+    model = engines.load(config, job["model_path"])
+    sizes = engines.sizes(model, file, config)
+    speed = _read_speed(model, config, sizes["step_bytes"], repeats=9)
     clocks = Clocks("gpu" if model.facts()["layers_offloaded"] else "cpu")
 
     def sample() -> tuple[float, float]:
@@ -55,21 +56,15 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
         return now.clock_mhz, now.temp_c
 
     body = _profile if job["kind"] == "profile" else _contrast
-    facts, tables = body(model, config, job, file, sample)
-    again = _read_speed(model, config, file.step_bytes, repeats=4)
+    facts, tables = body(model, config, job, sizes, sample)
+    again = _read_speed(model, config, sizes["step_bytes"], repeats=4)
     if speed and again:
         speed["repeats"] += again["repeats"]
         speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
-    facts |= {"model": _model_facts(model, file, config), "bandwidth": speed, "clocks": clocks.note,
+    facts |= {"model": _model_facts(model, file, config) | sizes, "bandwidth": speed, "clocks": clocks.note,
               "process": _process(facts, model)}  # fmt: skip
     model.close()
     return facts, tables
-
-
-def _uses_head(config: Config) -> bool:
-    """Whether the model's nextn head drafts, whose weights are else left on disk."""
-    method = config.method
-    return "mtp" in method.name or "mtp" in method.drafter or method.rebuild == "mtp"
 
 
 def _read_speed(model, config: Config, step_bytes: int, repeats: int) -> dict:
@@ -100,7 +95,7 @@ def tokenized(model, config: Config) -> list[Prompt]:
     return prompts
 
 
-def _contrast(model, config: Config, job: dict, file, sample) -> tuple[dict, dict]:
+def _contrast(model, config: Config, job: dict, sizes: dict, sample) -> tuple[dict, dict]:
     from bench.contrast import Contrast
 
     result = Contrast(model, config, tokenized(model, config), job["cell"], sample, progress).run()
@@ -111,13 +106,12 @@ def _contrast(model, config: Config, job: dict, file, sample) -> tuple[dict, dic
     return result.facts, result.tables
 
 
-def _profile(model, config: Config, job: dict, file, sample) -> tuple[dict, dict]:
+def _profile(model, config: Config, job: dict, sizes: dict, sample) -> tuple[dict, dict]:
     from bench import profile
     from bench.peers import compare_with_peers
 
-    engine = config.engine
-    kv = file.kv_bytes_per_token(engine.type_k, engine.type_v)
-    facts = {"memory_by_streams": profile.memory_by_streams(model, config, kv, file.state_bytes_per_sequence())}
+    held = sizes["kv_bytes_per_token"], sizes["state_bytes_per_sequence"]
+    facts = {"memory_by_streams": profile.memory_by_streams(model, config, *held)}
     steps = profile.step_costs(model, config, job["cell"], progress)
     for name, program in job["peers"].items():
         setattr(config.peers, name, program)
@@ -126,13 +120,9 @@ def _profile(model, config: Config, job: dict, file, sample) -> tuple[dict, dict
 
 
 def _model_facts(model, file, config: Config) -> dict:
-    engine = config.engine
     return {
         "name": config.model.name, "sha256": file.sha256(), "architecture": file.architecture,
-        "quantization": file.quantization, "file_bytes": file.file_bytes, "tensor_bytes": file.tensor_bytes,
-        "step_bytes": file.step_bytes, "kv_bytes_per_token": file.kv_bytes_per_token(engine.type_k, engine.type_v),
-        "state_bytes_per_sequence": file.state_bytes_per_sequence(), "memory_note": file.memory_note,
-        "synthetic": file.synthetic, **model.facts(),
+        "file_bytes": file.file_bytes, "memory_note": file.memory_note, "synthetic": file.synthetic, **model.facts(),
     }  # fmt: skip
 
 

@@ -166,6 +166,28 @@ class Model(Protocol):
         """Free it, after its contexts."""
 
 
+class Alone:
+    """A model of an engine that has nothing to draft with beside it: no head, no other files."""
+
+    n_nextn = 0
+
+    def head(self, trunk: Context, spec: ContextSpec) -> Head:
+        """Raises `Unsupported`."""
+        raise Unsupported("this engine runs no nextn heads; use model.engine=llama")
+
+    def sibling(self, path: Path) -> Model:
+        """Raises `Unsupported`."""
+        raise Unsupported("this engine loads no draft model beside another; use model.engine=llama")
+
+    def twin(self, kind: str) -> Model:
+        """Raises `Unsupported`."""
+        raise Unsupported("this engine makes no twin at fewer bits; use model.engine=llama")
+
+    def adapted(self, spec: ContextSpec, adapter: Path) -> Context:
+        """Raises `Unsupported`."""
+        raise Unsupported("this engine takes no GGUF adapter; use model.engine=llama")
+
+
 def prefill(ctx: Context, prompt: Sequence[int], sequence: int,
             watch: Callable[[int, int], None] | None = None) -> int:  # fmt: skip
     """Evaluate a prompt in an empty sequence, with logits for its last token. Returns the tokens evaluated.

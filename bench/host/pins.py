@@ -81,6 +81,14 @@ def model_groups(path: Path = ROOT / "pyproject.toml") -> dict[str, tuple[str, .
     return {name: tuple(lines) for name, lines in groups.items() if name != "model"}
 
 
+def extras(path: Path = ROOT / "pyproject.toml") -> dict[str, tuple[str, ...]]:
+    """The optional extras and their packages; set-up installs some of them for everybody."""
+    import tomllib
+
+    found = tomllib.loads(path.read_text())["project"]["optional-dependencies"]
+    return {name: tuple(lines) for name, lines in found.items()}
+
+
 def build_settings(pins: Pins, backend: str, native: bool, architectures: str = "") -> dict[str, str]:
     """Config settings of one build. `architectures` are the GPU targets found here, separated by semicolons.
 

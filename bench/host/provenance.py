@@ -10,6 +10,7 @@ import platform
 import re
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.host import cpus, memory
@@ -156,10 +157,10 @@ def full_commit(reported: str) -> str:
     return pinned if short and pinned.startswith(short) else short
 
 
-def packages() -> dict[str, str]:
+def packages(more: Sequence[str] = ()) -> dict[str, str]:
     """Versions of the packages that results depend on; absent ones are left out."""
     found = {}
-    for name in PACKAGES:
+    for name in (*PACKAGES, *more):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -183,13 +184,16 @@ def _git(root: Path, *words: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def environment(name: str = "", threads: int = 0) -> dict:
-    """A cell's env.json: everything above, the time in UTC, and the number of threads that the cell uses."""
+def environment(name: str = "", threads: int = 0, build: dict | None = None, more: Sequence[str] = ()) -> dict:
+    """A cell's env.json: everything above, the time in UTC, and the number of threads that the cell uses.
+
+    `build` is another engine's than llama.cpp, and `more` the packages that it adds.
+    """
     return {
         "machine": machine(name),
-        "engine": engine(),
+        "engine": build or engine(),
         "python": platform.python_version(),
-        "packages": packages(),
+        "packages": packages(more),
         "time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "threads": threads,
         "harness_commit": harness_commit(),

@@ -32,7 +32,8 @@ def test_pip_uv_and_project_agree(loaded: pins.Pins) -> None:
     project = DOCUMENT["project"]
     extras = project["optional-dependencies"]
     assert pins.requirements(loaded).split() == project["dependencies"] + extras["test"] + extras["nvidia"]
-    assert set(extras) == {"test", "nvidia", "train"} and any("torch" in line for line in extras["train"]), "left out"
+    assert set(extras) == {"test", "nvidia", "train", "hf"}
+    assert all(any("torch" in line for line in extras[name]) for name in ("train", "hf")), "left out"
     assert all("==" in line for line in pins.requirements(loaded).split()), "a version is not exact"
     line = pins.engine_requirement(loaded, pins.build_settings(loaded, "cpu", native=False))
     requirement, *options = shlex.split(line)
@@ -186,6 +187,18 @@ def test_a_model_on_request_is_installed_beside(
     assert "did you mean 'gemma3-270m'?" in capsys.readouterr().err
 
 
+def test_an_extra_on_request_is_installed_with_what_it_needs(
+    tmp_path: Path, recorded: type[Recorder], capsys: pytest.CaptureFixture[str]
+) -> None:
+    venv = tmp_path / "v"
+    assert setup.main(["--venv", str(venv)]) == 0
+    assert setup.main(["--venv", str(venv), "--extra", "hf"]) == 0
+    assert recorded.last.labels == ["installing the extra hf"]
+    assert setup.main(["--venv", str(venv), "--extra", "hff"]) == 2
+    assert "did you mean 'hf'?" in capsys.readouterr().err
+    assert not set(pins.extras()["hf"]) & set(pins.load().dependencies)
+
+
 @pytest.mark.parametrize("trouble", [KeyboardInterrupt(), UserError("no network")])
 @pytest.mark.parametrize("where", ["environment", "building", "packages", "loading"])
 def test_half_made_environment_is_not_stamped_and_resumes(
@@ -295,6 +308,7 @@ def test_makefile_targets_are_one_line_each() -> None:
         (["BACKEND=cuda", "NATIVE=1"], "--venv .venv --backend cuda --native"),
         (["NATIVE=0", "VENV=e"], "--venv e --portable"),
         (["MODEL=gemma3-270m"], "--venv .venv --model gemma3-270m"),
+        (["EXTRA=hf"], "--venv .venv --extra hf"),
     ],
 )
 def test_make_passes_options_on(words: list[str], expected: str) -> None:
