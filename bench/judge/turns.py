@@ -44,6 +44,7 @@ class Turns:
         """Plain steps that a decode takes beyond its price, by age; 0 once settled.
 
         From arms other than `arm`: those in its context where they have such rounds, else plain decoding's first ones.
+        The median, since such rounds are few and a pause of the machine in one of them would count for all.
         """
         owner = table.turns["owner"]
         excess = self.relative(table) - _price_of(table, prices)
@@ -55,7 +56,7 @@ class Turns:
             for arms in (near, plain):
                 rows = known & arms & (self.age == age)
                 if rows.sum() >= LEAST_ROUNDS:
-                    found[age] = float(excess[rows].mean())
+                    found[age] = float(np.median(excess[rows]))
                     break
         return found
 
