@@ -26,6 +26,11 @@ _NAMES = {
     ("packed", "published"): "{} different prompts in one batch",
     ("jacobi", "published"): "guesses of the step before, window {}",
     ("lookup", "published"): "prompt lookup, up to {draft} guesses copied from the text before",
+    ("twin", "published"): "a twin at fewer bits ({twin}) drafts up to {draft}",
+    ("adapter", "published"): "a twin with a LoRA adapter drafts up to {draft}",
+    ("draft", "published"): "a smaller model drafts up to {draft}",
+    ("mtp", "published"): "the model's nextn head drafts up to {draft}",
+    ("lookup_mtp", "published"): "lookup up to {draft}, or the nextn head",
 }
 
 
@@ -58,15 +63,26 @@ def _part(rows: Sequence[Row], index: CellIndex) -> str:
 
 def _line(row: Row, together: Row | None) -> str:
     kind = (row["method"], row["emission"])
+    drafted = row["rebuild"] == "mtp" or "drafter" in row
     cells = [
-        _NAMES[kind].format(row["streams"], **row) + (", gated" if row.get("gate") else ""),
+        _name(row),
         f"**{_interval(row)}**",
         _interval(together) if together else "the same",
         fixed(row["counted_speedup"], 2) if row["counted_per_round"] != row["tokens_per_round"] else "the same",
-        _PUBLISHED.get((*kind, row["streams"]), "none"),
+        "none" if drafted else _PUBLISHED.get((*kind, row["streams"]), "none"),
         row["lossless"],
     ]
     return "| " + " | ".join(cells) + " |"
+
+
+def _name(row: Row) -> str:
+    """What the arm is, in words."""
+    name = _NAMES[row["method"], row["emission"]].format(row["streams"], **row)
+    if row["rebuild"] == "mtp":
+        name += ", the nextn head guesses for the leading one"
+    if "drafter" in row:
+        name += f", each with up to {row['draft']} guesses of {row['drafter']}"
+    return name + (", gated" if row.get("gate") else "")
 
 
 def _interval(row: Row) -> str:

@@ -82,7 +82,8 @@ def test_a_cell_is_measured_as_with_the_other_engine(tmp_path):
     writer.write(order("dense-mini"), tmp_path / "dense.gguf")
     (cell,), *_ = prepare(["model=gguf", f"model.path={tmp_path / 'dense.gguf'}", "model.engine=hf", "method=lookup",
                            "method.ngram=1", *SHORT, f"results={tmp_path}"])  # fmt: skip
-    job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path), "peers": {}}
+    job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path), "peers": {},
+           "files": {}}  # fmt: skip
     facts, tables = measure_cell(job)
     assert {row["arm"] for row in facts["lossless"]} >= {"treatment", "sabotage", "oracle"}
     assert all(row["first_difference"] is None for row in facts["lossless"])
