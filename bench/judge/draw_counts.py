@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.judge.distribution import DIFFERENT, SAME, TOO_FEW, Assessment, Group, assess
+from bench.judge.distribution import DIFFERENT, SAME, TOO_FEW, Assessment, Group, assess, pooled
 from bench.judge.findings import OK, VOID, WARNING, Control, Row, origin, rerun, settings, subject
 from bench.parameters import guesses
 from pti_loop.ledger import RecordError
@@ -39,9 +39,9 @@ def _assess(cell: StoredCell, arm: str, proposes: bool) -> tuple[Assessment, int
     """The assessment of an arm, and how many of its draws were compared with a guess.
 
     For a method that guesses, what the test would have seen is asked of those draws alone: a wrong acceptance has no
-    other place to be.
+    other place to be. Prefixes behind which one token is all but certain tell nothing and are left out.
     """
-    groups = _groups(cell, arm)
+    groups = [(group, compared) for group, compared in _groups(cell, arm) if len(pooled(group)) > 1]
     tested = [group for group, compared in groups if compared]
     return assess([group for group, _ in groups], tested if proposes else None), sum(group.n for group in tested)
 

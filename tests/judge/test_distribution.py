@@ -88,7 +88,7 @@ def test_groups_add_up_and_rare_tokens_are_pooled():
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.integers(1, 400))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_pooling_is_a_partition_into_cells_that_expect_five(weights, n):
     share = np.array(weights) + 1e-9
     share /= share.sum()
@@ -119,11 +119,11 @@ def test_the_null_is_rejected_as_often_as_promised():
     rng = np.random.default_rng(11)
     shares = [rng.dirichlet(np.ones(30) * 0.4) for _ in range(3)]
     p = []
-    for _ in range(800):
+    for _ in range(600):
         p.append(quick(of(*[(rng.multinomial(n, share), share) for n, share in zip((400, 150, 60), shares,
                                                                                    strict=True)])).p)  # fmt: skip
     p = np.array(p)
-    assert (p < 0.05).mean() == pytest.approx(0.05, abs=0.025)
+    assert (p < 0.05).mean() == pytest.approx(0.05, abs=0.03)
     assert (p < ALPHA).sum() <= 5
 
 

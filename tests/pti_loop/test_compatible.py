@@ -85,7 +85,7 @@ def test_the_first_difference_of_a_vocabulary_is_named(smollm2, tmp_path, change
     assert compatible.draft_fits(copy, copy) is None
 
 
-@pytest.mark.parametrize("place", [0, 17, 24_000, 49_151])
+@pytest.mark.parametrize("place", [17, 49_151])
 def test_one_type_among_all_tokens_is_found(smollm2, tmp_path, place):
     """The array of types is overwritten at one place; the gguf package says where it lies and what the token is."""
     key = word("tokenizer.ggml.token_type") + struct.pack("<IIQ", 9, 5, 49_152)

@@ -76,19 +76,16 @@ def test_a_kind_that_saves_nothing_is_refused_before_it_is_made(smollm2, cache):
     assert list(cache.glob("*.gguf")) == []
 
 
-def test_a_hybrid_keeps_its_prediction_head(cache):
-    twin = gguf_file.read(twin_file.twin(TINY, "q4_0"))
-    assert twin.n_nextn == gguf_file.read(TINY).n_nextn == 1
-    assert twin.tensor_bytes < gguf_file.read(TINY).tensor_bytes
-
-
-def test_two_makers_at_once_make_one_twin(cache):
+def test_two_makers_at_once_make_one_twin_that_keeps_its_prediction_head(cache):
     makers = [maker(TINY, "q2_k") for _ in range(2)]
     answers = [process.communicate(timeout=60) for process in makers]
     assert [process.returncode for process in makers] == [0, 0], answers
     said = [out.splitlines() for out, _ in answers]
     assert said[0][-1] == said[1][-1] == str(next(cache.glob("*.gguf")))
     assert sum(map(len, said)) == 3
+    twin, source = gguf_file.read(said[0][-1]), gguf_file.read(TINY)
+    assert twin.n_nextn == source.n_nextn == 1
+    assert twin.tensor_bytes < source.tensor_bytes
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
