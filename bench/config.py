@@ -100,6 +100,8 @@ class PromptsConfig:
 
     name: str = "default"
     licence: str = "unknown"
+    domain: str = ""
+    """The class that a drafter of this set was tuned on; all others are off its domain. Empty when no class is."""
     items: list[Any] = field(default_factory=list)
 
 
@@ -300,6 +302,10 @@ def check(config: Config) -> None:
     if config.temperature < 0 or not math.isfinite(config.temperature):
         fault = "is below 0" if config.temperature < 0 else "is no temperature"
         raise UserError(f"temperature={config.temperature} {fault}; 0 is greedy, 0.7 is a usual value")
+    classes = {item["class"] for item in config.prompts.items}
+    if config.prompts.domain and config.prompts.domain not in classes:
+        raise UserError(f"prompts.domain={config.prompts.domain} is no class of the prompt set "
+                        f"'{config.prompts.name}'; {nearest(config.prompts.domain, classes)}")  # fmt: skip
     if config.streams > MAX_STREAMS and config.method.name == "stagger":
         raise UserError(f"streams={config.streams}: stagger takes 1 to {MAX_STREAMS} streams; lower streams")
     if config.machine is not None and not re.fullmatch(r"(?!reference$)\w[\w.-]*", config.machine):

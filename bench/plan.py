@@ -154,6 +154,8 @@ def _common(config: Config) -> dict:
     """Plain values, without what is not measured; one stream is plain decoding, whatever the method."""
     values = {key: value for key, value in asdict(config).items() if key not in _NOT_MEASURED}
     path = model_path(config)
+    if not values["prompts"]["domain"]:
+        del values["prompts"]["domain"]  # most sets name none, and are what they were without it
     values["model"]["path"] = path.name  # a folder says nothing about a model, and records travel
     if config.model.name == ModelConfig().name:
         values["model"]["name"] = _PART.sub("", path.stem)
