@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from bench.judge.domain import domain_rows
 from bench.judge.findings import Findings
 from bench.judge.part import Part, is_profile, judge_cell, profile_of
 from bench.judge.roofline import bandwidth_rows
@@ -39,6 +40,7 @@ def merge(parts: Iterable[Part]) -> Findings:
             rows += getattr(part.findings, table.name)
     profiled = [row for part in parts if part.profile for row in part.findings.memory]
     findings.memory = profiled or findings.memory
+    findings.domain = domain_rows([part.answers for part in parts if part.answers])
     shares = {part.source.cell: part.share for part in parts if part.share is not None}
     findings.bandwidth = bandwidth_rows([part.source for part in parts if part.done], shares)
     return findings

@@ -24,6 +24,7 @@ class Tables(Protocol):
     speedup: Sequence[Row]
     step_cost: Sequence[Row]
     acceptance: Sequence[Row]
+    domain: Sequence[Row]
     memory: Sequence[Row]
     bandwidth: Sequence[Row]
 
@@ -31,8 +32,9 @@ class Tables(Protocol):
 NAMES = ("machine", "model")
 """Scope keys that are compared as names: only rows of that machine or model can say anything."""
 
-DEFAULTS = {"prompt_class": "all", "position": 0, "layout": "sequences"}
-"""What a row must be when the claim says nothing: all prompts together, all positions pooled, one token a sequence."""
+DEFAULTS = {"prompt_class": "all", "position": 0, "layout": "sequences", "signal": "acceptance", "window": 0}
+"""What a row must be when the claim says nothing: all prompts together, all positions pooled, one token a sequence,
+acceptance itself as the signal of a domain, whole answers."""
 
 TABLES = {
     "speedup": "speedup", "rate": "speedup", "aggregate": "speedup", "tokens_per_round": "speedup",
@@ -47,6 +49,12 @@ COLUMNS = {
 
 INTERVAL_OF = {"speedup": "speedup", "step_cost": "relative_cost", "acceptance": "rate"}
 """The column that `ci_low` and `ci_high` of a table belong to."""
+
+OWN_INTERVAL = {
+    ("domain", column): (f"{stem}_low", f"{stem}_high")
+    for column, stem in (("on_mean", "on"), ("off_mean", "off"), ("drop", "drop"), ("auc", "auc"))
+}
+"""Columns of tables in which several figures of a row have an interval: where its ends are."""
 
 NEEDED_FOR_SPEED = ("machine", "model", "quantization", "build", "n_predict", "baseline_tok_s")
 """What a speed has to be published with before anybody can call it a gain."""
@@ -90,9 +98,10 @@ def measured(row: Row, claim: Claim) -> float | None:
 
 def interval(row: Row, claim: Claim) -> tuple[float, float] | None:
     """The 95 % interval of the claim's column in this row, or None."""
-    if INTERVAL_OF.get(table_of(claim)) != column_of(claim):
+    place = table_of(claim), column_of(claim)
+    if place not in OWN_INTERVAL and INTERVAL_OF.get(place[0]) != place[1]:
         return None
-    low, high = figure(row, "ci_low"), figure(row, "ci_high")
+    low, high = (figure(row, name) for name in OWN_INTERVAL.get(place, ("ci_low", "ci_high")))
     return None if low is None or high is None else (low, high)
 
 

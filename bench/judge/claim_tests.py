@@ -120,13 +120,13 @@ def ratio(claim: Claim, row: Row) -> Outcome:
 
 
 def direction(claim: Claim, row: Row) -> Outcome:
-    """Above 1, below 1, or below the rule's edge; the size is not judged."""
+    """Above or below 1, or the rule's edge; the size is not judged."""
     limits = interval(row, claim)
     if limits is None:
         return _outcome(claim, row, "inconclusive", "The record gives no interval for it; measure more blocks.")
     low, high = limits
-    above = claim.rule.expect == "greater_than_one"
-    edge = claim.rule.edge if claim.rule.expect == "less_than" and claim.rule.edge is not None else 1.0
+    above = claim.rule.expect.startswith("greater_than")
+    edge = 1.0 if claim.rule.expect.endswith("_one") or claim.rule.edge is None else claim.rule.edge
     words = f"{'above' if above else 'below'} {number(edge)}"
     found = f"{number(measured(row, claim) or 0)} {span(low, high)} for {label(row)}"
     holds, fails = (low > edge, high < edge) if above else (high < edge, low > edge)

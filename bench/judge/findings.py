@@ -33,6 +33,7 @@ class Findings:
     speedup: list[Row] = field(default_factory=list)
     step_cost: list[Row] = field(default_factory=list)
     acceptance: list[Row] = field(default_factory=list)
+    domain: list[Row] = field(default_factory=list)
     memory: list[Row] = field(default_factory=list)
     decomposition: list[Row] = field(default_factory=list)
     predictions: list[Row] = field(default_factory=list)

@@ -16,6 +16,7 @@ from bench.judge.acceptance import acceptance_rows
 from bench.judge.conditions import conditions
 from bench.judge.controls import arm_controls
 from bench.judge.decomposition import closes, decomposition_rows, factors, matching_curve
+from bench.judge.domain import Answers, answers_of, with_void
 from bench.judge.draw_counts import distribution_control, distribution_rows
 from bench.judge.findings import VOID, WARNING, Control, Findings, Row, origin, settings, subject
 from bench.judge.memory import memory_rows
@@ -56,6 +57,8 @@ class Part:
     findings: Findings = field(default_factory=Findings)
     share: float | None = None
     """The largest share of the read bandwidth that an arm reached; None where no bound is known."""
+    answers: Answers | None = None
+    """What was accepted of each answer, where the prompts have a domain: drafters are compared across cells."""
 
 
 def is_profile(cell: StoredCell) -> bool:
@@ -126,6 +129,7 @@ def _judge_contrast(cell: StoredCell, profiles: Profiles, part: Part) -> list[Co
     void, findings = _void_columns(controls), part.findings
     findings.speedup += speedup_rows(cell, table, context)
     findings.acceptance += [row | void for row in acceptance_rows(cell, table)]
+    part.answers = with_void(answers_of(cell, table), void)
     findings.decomposition += [row | void for row in decomposition_rows(cell, table)]
     findings.predictions += [row | void for row in prediction_rows(cell, table, context.curve, context.curve_cell)]
     findings.timeline += _timeline_rows(cell, table)

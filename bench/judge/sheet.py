@@ -34,7 +34,7 @@ KINDS = ("records", "arithmetic", "fact", "projection")
 TESTS = (
     "ratio", "direction", "one_answer", "absolute", "value", "collision", "lossless", "stream_memory",
 )  # fmt: skip
-EXPECTATIONS = ("equal", "at_most", "at_least", "greater_than_one", "less_than_one", "less_than")
+EXPECTATIONS = ("equal", "at_most", "at_least", "greater_than_one", "less_than_one", "less_than", "greater_than")
 GRADES = ("identical", "near_tie", "divergent")
 PER = ("answer", "aggregate", "counted")
 
@@ -48,6 +48,7 @@ STATUS_KEYS = ("state", "date", "why")
 SCOPE_KEYS = (
     "method", "emission", "rebuild", "draws", "stop", "streams", "temperature", "per", "prompt_class", "width",
     "layout", "position", "kernel", "format", "machine", "model", "draft", "gate", "adaptive", "drafter", "twin",
+    "domain", "signal", "window",
 )  # fmt: skip
 CONDITION_KEYS = (
     "machine", "model", "quantization", "n_predict", "build", "baseline_tok_s", "prompt", "n_ctx", "n_seq_max",
@@ -246,10 +247,13 @@ def _check_rule(where: str, rule: Rule, published: tuple[str, ...]) -> None:
         raise UserError(f"{where}: a fact rule names no fact; add 'fact: name' from the facts folder")
     if rule.kind == "projection" and not rule.needs:
         raise UserError(f"{where}: a projection says what would have to be run; add 'needs: ...'")
-    if rule.test == "direction" and rule.expect not in ("greater_than_one", "less_than_one", "less_than"):
-        raise UserError(f"{where}: test 'direction' needs expect: greater_than_one, less_than_one or less_than")
-    if rule.expect == "less_than" and rule.edge is None:
-        raise UserError(f"{where}: expect 'less_than' needs an edge; add 'edge: NUMBER'")
+    sides = ("greater_than_one", "less_than_one", "less_than", "greater_than")
+    if rule.test == "direction" and rule.expect not in sides:
+        raise UserError(f"{where}: test 'direction' needs expect: {', '.join(sides[:-1])} or {sides[-1]}")
+    if rule.expect in ("less_than", "greater_than") and rule.edge is None:
+        raise UserError(f"{where}: expect '{rule.expect}' needs an edge; add 'edge: NUMBER'")
+    if rule.expect == "greater_than" and rule.test != "direction":
+        raise UserError(f"{where}: only test 'direction' knows expect 'greater_than'")
     if rule.test == "ratio" and (truth or float(published[0]) <= 1):
         raise UserError(f"{where}: test 'ratio' is for a gain above 1, not {published[0]}; use direction or absolute")
     if truth and rule.kind not in ("fact", "projection"):

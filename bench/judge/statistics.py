@@ -91,7 +91,7 @@ def direction(estimate: Estimate) -> str:
 
 
 @lru_cache(maxsize=4096)
-def t_quantile(df: int, confidence: float) -> float:
+def t_quantile(df: float, confidence: float) -> float:
     """Two-sided Student-t quantile."""
     return float(special.stdtrit(df, 0.5 + confidence / 2))
 
@@ -117,15 +117,16 @@ def detectable_shift(df: int, confidence: float = CONFIDENCE, power: float = POW
 
 
 @lru_cache(maxsize=64)
-def _z_quantile(confidence: float) -> float:
+def z_quantile(confidence: float) -> float:
+    """Two-sided normal quantile."""
     return float(special.ndtri(0.5 + confidence / 2))
 
 
-def wilson(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Wilson's score interval of a share; (nan, nan) without trials."""
+def wilson(successes: float, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Wilson's score interval of a share; (nan, nan) without trials. A trial may be a success in part."""
     if trials == 0:
         return float("nan"), float("nan")
-    z = _z_quantile(confidence)
+    z = z_quantile(confidence)
     share, weight = successes / trials, z * z / trials
     centre = (share + weight / 2) / (1 + weight)
     half = z / (1 + weight) * np.sqrt(share * (1 - share) / trials + weight / (4 * trials))

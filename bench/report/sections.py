@@ -255,6 +255,56 @@ def distribution(tables: Ordered, index: CellIndex) -> Section:
     return Section("distribution", "Distribution of the draws", intro, empty, shown)
 
 
+def domain(tables: Ordered, index: CellIndex) -> Section:
+    """On and off a tuned drafter's domain, the excess over a reference beside the plain acceptance."""
+    columns: list[Column] = [
+        ("method", lambda row: describe(row, index)),
+        ("score of an answer", _score),
+        ("guesses", lambda row: "all" if row.get("window") == 0 else number(row.get("window"))),
+        ("on the domain", _side("on")),
+        ("off it", _side("off")),
+        ("AUC", _beside("auc")),
+        ("threshold", _fixed("threshold", 3)),
+        ("false alarms", _beside("false_alarm")),
+        ("misses", _beside("miss")),
+        ("guesses needed", _field("needed")),
+        ("tells", lambda row: "void" if is_void(row) else number(get(row, "tells"))),
+        ("by class", _field("by_class")),
+        ("cells", _ids),
+    ]
+    shown = by_group(tables.rows("domain"), columns, index, "domain.csv")
+    intro = (
+        "How often guesses are accepted on the domain that a prompt set names and off it, and whether a low score tells "
+        "that an answer is off it: AUC 0.5 is chance, and below that the signal points the wrong way. The threshold that "
+        "judges a prompt is made of the other prompts. *collision* is the predictability of the text alone; *excess* is "
+        "what a drafter's acceptance has beyond that, or beyond a drafter without the tuning on the same answers. Where "
+        "acceptance tells and its excess does not, it is the text that is harder, not the drafter that is away from home. "
+        "*guesses needed*: the fewest from which on both error rates average 10 % or less. Intervals are over prompts."
+    )
+    empty = "No cell's prompts name a domain: `python -m bench sweep method=adapter prompts=pydoc` measures some that do."
+    return Section("domain", "On and off a drafter's domain", intro, empty, shown)
+
+
+def _score(row: Row) -> str:
+    against = get(row, "against")
+    return number(get(row, "signal")) + (f" over {against}" if against not in (None, "none") else "")
+
+
+def _side(side: str) -> Callable[[Row], str]:
+    return lambda row: _with_interval(row, f"{side}_mean", side)
+
+
+def _beside(name: str) -> Callable[[Row], str]:
+    return lambda row: _with_interval(row, name, name)
+
+
+def _with_interval(row: Row, name: str, stem: str) -> str:
+    """A figure and its interval in one column; a table with a column for each end would not fit a page."""
+    told = fixed(row.get(name), 2)
+    limits = interval(row.get(f"{stem}_low"), row.get(f"{stem}_high"), 2)
+    return told if MISSING in (told, limits) else f"{told} ({limits})"
+
+
 def memory(tables: Ordered, index: CellIndex) -> Section:
     columns: list[Column] = [
         ("streams", _field("streams")),
@@ -334,7 +384,7 @@ def failures(tables: Ordered, index: CellIndex) -> Section:
 
 def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Section:
     """Which cells each table rests on."""
-    names = ("speedup", "decomposition", "step_cost", "predictions", "acceptance", "distribution", "memory",
+    names = ("speedup", "decomposition", "step_cost", "predictions", "acceptance", "distribution", "domain", "memory",
              "controls", "peers",
              "bandwidth")  # fmt: skip
     sources = {"claims": list(claims)} | {name: tables.rows(name) for name in names}
@@ -352,6 +402,6 @@ def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Sect
 
 
 def all_sections(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> list[Section]:
-    makers = (speedup, round_time, step_cost, predictions, acceptance, distribution, memory, controls, peers,
-              failures)
+    makers = (speedup, round_time, step_cost, predictions, acceptance, distribution, domain, memory, controls,
+              peers, failures)
     return [make(tables, index) for make in makers] + [provenance(tables, claims, index)]

@@ -32,6 +32,12 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "model", "method", "streams", "temperature", "draws", "position", "tested", "accepted", "rate", "ci_low",
         "ci_high", "collision_mean",
     ),
+    "domain": (
+        "model", "method", "temperature", "domain", "signal", "against", "window", "on_mean", "on_low", "on_high",
+        "off_mean", "off_low", "off_high", "drop", "drop_low", "drop_high", "auc", "auc_low", "auc_high", "tells",
+        "threshold", "false_alarm", "false_alarm_low", "false_alarm_high", "miss", "miss_low", "miss_high", "needed",
+        "sentence",
+    ),
     "memory": ("model", "streams", "kv_bytes", "state_bytes", "measured_bytes", "per_stream_bytes"),
     "decomposition": (
         "model", "method", "streams", "arm", "draft_ms", "decode_ms", "sample_ms", "rollback_ms", "host_ms", "total_ms",

@@ -182,3 +182,15 @@ def test_a_file_without_a_package_is_in_this_repository():
     assert model_path(point) == Path(__file__).resolve().parents[2] / "models" / "pti-tiny" / "pti-tiny.Q8_0.gguf"
     with pytest.raises(UserError, match=r"nowhere.gguf of model=pti-tiny is not in this checkout; run `git checkout"):
         model_path(*compose_points(["model=pti-tiny", "model.file=nowhere.gguf"]))
+
+
+def test_a_domain_is_kept_where_a_set_names_one_and_leaves_other_ids_alone():
+    (cell,) = plan("method=jacobi", "streams=2", "prompts=pydoc")
+    assert cell.config["prompts"]["domain"] == "pydoc"
+    (other,) = plan("method=jacobi", "streams=2")
+    assert "domain" not in other.config["prompts"], "a key more would be another id for every cell that is stored"
+
+
+def test_a_domain_that_is_no_class_is_a_sentence():
+    with pytest.raises(UserError, match="prompts.domain=pose is no class.*did you mean 'prose'"):
+        plan("streams=2", "prompts.domain=pose")

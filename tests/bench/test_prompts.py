@@ -5,6 +5,7 @@ They are counted with the tokenizer of the default model, which the set-up insta
 
 from __future__ import annotations
 
+import sysconfig
 from collections import Counter
 from importlib import metadata
 from pathlib import Path
@@ -14,11 +15,16 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
+from models.twin_data import split, topics
+
 GROUP = Path(__file__).parents[2] / "configs" / "prompts"
 CLASSES = {"code_edit", "new_code", "prose", "structured", "question", "repetition"}
 PUBLISHED = {"id": "pti_published", "class": "prose", "text": "The key to faster LLM inference is"}
-LENGTHS = {"default": (40, 110), "short": (15, 30)}
-PER_CLASS = {"default": 4, "short": 1}
+LENGTHS = {"default": (40, 110), "pydoc": (30, 80), "short": (15, 30)}
+PER_CLASS = {"default": 4, "pydoc": 8, "short": 1}
+DOMAINS = {"pydoc": "pydoc"}
+SETS_CLASSES = {"pydoc": {"pydoc", "new_code", "prose", "question"}}
+LICENCES = {"pydoc": "PSF-2.0 AND CC0-1.0"}
 
 
 def read(name: str) -> dict:
@@ -65,9 +71,10 @@ def test_every_shipped_set_is_tested() -> None:
 @pytest.mark.parametrize("name", LENGTHS)
 def test_shape(name: str) -> None:
     data = read(name)
-    assert set(data) == {"name", "licence", "items"}
+    assert set(data) - {"domain"} == {"name", "licence", "items"}
+    assert data.get("domain") == DOMAINS.get(name)
     assert data["name"] == name
-    assert data["licence"] == "CC0-1.0"
+    assert data["licence"] == LICENCES.get(name, "CC0-1.0")
     assert all(set(item) == {"id", "class", "text"} for item in data["items"])
 
 
@@ -87,7 +94,7 @@ def test_ids_can_be_joined(name: str) -> None:
 @pytest.mark.parametrize("name", LENGTHS)
 def test_classes_are_complete(name: str) -> None:
     counts = Counter(item["class"] for item in read(name)["items"])
-    assert set(counts) == CLASSES
+    assert set(counts) == SETS_CLASSES.get(name, CLASSES)
     assert min(counts.values()) >= PER_CLASS[name]
 
 
@@ -115,6 +122,22 @@ def test_lengths(name: str, vocabulary: llama_cpp.Llama) -> None:
 
 def test_published_prompt_is_exact() -> None:
     assert PUBLISHED in read("default")["items"]
+
+
+def test_the_domain_s_prompts_are_held_out_topics() -> None:
+    """Nothing that the adapter was trained on: beginnings of topics of which no paragraph is in the training text."""
+    train, kept = split(topics(Path(sysconfig.get_path("stdlib"))))
+    texts = [item["text"] for item in read("pydoc")["items"] if item["class"] == "pydoc"]
+    for text in texts:
+        assert any(topic.startswith(text) for topic in kept.values()), text
+        for paragraph in (part.strip() for part in text.split("\n\n")[1:]):
+            assert not any(paragraph in topic for topic in train.values()), paragraph
+
+
+def test_the_rest_of_the_default_set_is_unchanged_in_the_others() -> None:
+    default = {item["id"]: item for item in read("default")["items"]}
+    shared = [item for item in read("pydoc")["items"] if item["id"] in default]
+    assert len(shared) > 10 and all(item == default[item["id"]] for item in shared)
 
 
 def test_code_edits_are_copied() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 TABLES = (
     "speedup", "step_cost", "acceptance", "memory", "decomposition", "predictions", "controls", "timeline",
-    "bandwidth", "peers", "cells",
+    "bandwidth", "peers", "cells", "domain",
 )  # fmt: skip
 NAN = float("nan")
 

@@ -22,7 +22,7 @@ DESIGN = {
     "collision_mean",
     "memory": "model, streams, kv_bytes, state_bytes, measured_bytes, per_stream_bytes",
 }
-EXTRA = ("decomposition", "predictions", "controls", "timeline", "bandwidth", "peers", "cells")
+EXTRA = ("domain", "decomposition", "predictions", "controls", "timeline", "bandwidth", "peers", "cells")
 
 
 def write(findings: object, claims: list[dict], out: Path) -> dict[str, list[dict[str, str]]]:
