@@ -274,14 +274,14 @@ def domain(tables: Ordered, index: CellIndex) -> Section:
     ]
     shown = by_group(tables.rows("domain"), columns, index, "domain.csv")
     intro = (
-        "How often guesses are accepted on the domain that a prompt set names and off it, and whether a low score tells "
-        "that an answer is off it: AUC 0.5 is chance, and below that the signal points the wrong way. The threshold that "
-        "judges a prompt is made of the other prompts. *collision* is the predictability of the text alone; *excess* is "
-        "what a drafter's acceptance has beyond that, or beyond a drafter without the tuning on the same answers. Where "
-        "acceptance tells and its excess does not, it is the text that is harder, not the drafter that is away from home. "
+        "How often guesses are accepted on the domain that a prompt set names and off it, and whether a low score says "
+        "that an answer is off it: AUC 0.5 is chance, and below that the signal points the wrong way. The threshold "
+        "that judges a prompt is made of the other prompts. *collision* is the predictability of the text alone; "
+        "*excess* is what acceptance has beyond that, or beyond a drafter without the tuning on the same answers. "
+        "Where acceptance tells and its excess does not, the text is harder and it is not the tuning that shows. "
         "*guesses needed*: the fewest from which on both error rates average 10 % or less. Intervals are over prompts."
     )
-    empty = "No cell's prompts name a domain: `python -m bench sweep method=adapter prompts=pydoc` measures some that do."
+    empty = "No cell's prompts name a domain; those of `python -m bench sweep method=adapter prompts=pydoc` do."
     return Section("domain", "On and off a drafter's domain", intro, empty, shown)
 
 

@@ -192,5 +192,5 @@ def test_a_domain_is_kept_where_a_set_names_one_and_leaves_other_ids_alone():
 
 
 def test_a_domain_that_is_no_class_is_a_sentence():
-    with pytest.raises(UserError, match="prompts.domain=pose is no class.*did you mean 'prose'"):
+    with pytest.raises(UserError, match=r"prompts\.domain=pose is no class.*did you mean 'prose'"):
         plan("streams=2", "prompts.domain=pose")

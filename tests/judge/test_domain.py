@@ -11,8 +11,8 @@ from bench.judge import judge
 from bench.judge.domain import WINDOWS
 from bench.judge.findings import Row
 from bench.records import Draw
-from tests.judge.judge_cells import PLAIN, Arm, Builder, Cell, default_config
 from tests.judge.claim_findings import claim_of, verdict
+from tests.judge.judge_cells import PLAIN, Arm, Builder, Cell, default_config
 
 PROMPTS = {"pydoc": 6, "prose": 5, "code": 5}
 ROUNDS = 36
@@ -161,7 +161,8 @@ def test_acceptance_on_the_domain_is_judged_by_the_interval_over_prompts(tmp_pat
     assert (row["measured"], row["ci_low"], row["ci_high"]) == (told["on_mean"], told["on_low"], told["on_high"])
     low = judge([cell_of("adapter", {**FALLS, "pydoc": 0.4})])
     assert verdict("pti.acceptance.task_twin", domain=low.domain)["verdict"] == "refuted"
-    own = claim_of(tmp_path, **CLAIM, published="0.5", rule="{kind: records, test: value, table: domain, column: on_mean}")
+    rule = "{kind: records, test: value, table: domain, column: on_mean}"
+    own = claim_of(tmp_path, **CLAIM, published="0.5", rule=rule)
     assert verdict(own, domain=low.domain)["verdict"] == "refuted"
 
 

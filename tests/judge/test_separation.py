@@ -1,4 +1,4 @@
-"""Telling two kinds of prompts apart: every figure against scipy or a count of all pairs, and coverage of the interval."""
+"""Telling two kinds of prompts apart: figures against scipy or a count of all pairs, and the interval's coverage."""
 
 from __future__ import annotations
 

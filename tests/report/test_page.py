@@ -201,3 +201,20 @@ def _recorded(calls: list[str]) -> Callable[..., bytes]:
         return _rendered(drawing, kind)
 
     return rendered
+
+
+def test_a_domain_s_rows_show_both_sides_the_signal_and_that_it_may_tell_nothing(tmp_path: Path) -> None:
+    findings = stand_ins.full()
+    row = {**stand_ins.origin("dddddddddddd"), **stand_ins.subject("adapter", 1, 0.7), "signal": "excess",
+           "against": "twin q8_0", "window": 0, "on_mean": 0.71, "on_low": 0.58, "on_high": 0.85, "off_mean": 0.81,
+           "off_low": 0.77, "off_high": 0.85, "auc": 0.24, "auc_low": 0.09, "auc_high": 0.51, "threshold": 0.76,
+           "false_alarm": 0.67, "false_alarm_low": 0.3, "false_alarm_high": 0.9, "miss": 0.78, "miss_low": 0.55,
+           "miss_high": 0.91, "needed": None, "tells": "no better than chance", "by_class": "prose 0.81"}  # fmt: skip
+    findings.domain = [row, {**row, "window": 32, "auc": None, "tells": "n/a"}]
+    write_report(findings, stand_ins.claims(), tmp_path, figures=False)
+    page = (tmp_path / "report.md").read_text(encoding="utf-8")
+    (shown,) = [line for line in page.splitlines() if "excess over twin q8_0 | all" in line]
+    for told in ("0.71 (0.58 to 0.85)", "0.24 (0.09 to 0.51)", "no better than chance", "0.67 (0.30 to 0.90)"):
+        assert told in shown
+    assert "excess over twin q8_0 | 32" in page and "No cell's prompts name a domain" not in page
+    assert "twin q8_0" in (tmp_path / "domain.csv").read_text(encoding="utf-8")
