@@ -1,1 +1,1 @@
-"""Multi-stream GEMV kernels and the SSQ format. Knows neither the harness (`bench`) nor the loops (`pti_loop`)."""
+"""GEMV kernels that read a weight once for several streams: sources, oracles, timing. Knows nothing of the harness."""

@@ -1,10 +1,7 @@
-"""The one error of this package that a user is meant to read: a sentence with the thing, the value and what to do.
-
-It knows nothing about where it is raised; each command prints it and exits with code 2.
-"""
+"""What a person at the keyboard can mend, as one sentence. Knows nothing about who prints it."""
 
 from __future__ import annotations
 
 
 class KernelError(Exception):
-    """Something that the person at the keyboard can mend. Printed as one sentence, exit code 2."""
+    """Bad input, no compiler, no device, too little memory: one clear sentence, exit code 2."""
