@@ -42,6 +42,10 @@ class Findings:
     bandwidth: list[Row] = field(default_factory=list)
     peers: list[Row] = field(default_factory=list)
     cells: list[Row] = field(default_factory=list)
+    kernels: list[Row] = field(default_factory=list)
+    counters: list[Row] = field(default_factory=list)
+    ssq: list[Row] = field(default_factory=list)
+    kernel_resources: list[Row] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,9 @@ TABLES = {
     "step_cost": "step_cost",
     "acceptance": "acceptance",
     "tokens_over_time": "timeline",
+    "kernel_share": "kernels",
+    "kernel_cost": "kernels",
+    "kernel_roofline": "kernels",
 }
 """The table of the findings that each figure is drawn from."""
 FORMATS = ("svg", "pdf", "png")
@@ -56,7 +59,7 @@ def _rendered(drawing: Drawing, kind: str) -> bytes:
 
 def draw(name: str, tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
     """One figure, or None when its table has no rows for it."""
-    from bench.report import charts, curves
+    from bench.report import charts, curves, kernel_figures
 
     drawers = {
         "speedup": charts.speedup,
@@ -64,6 +67,9 @@ def draw(name: str, tables: Ordered, claims: Sequence[Row], index: CellIndex) ->
         "step_cost": curves.step_cost,
         "acceptance": curves.acceptance,
         "tokens_over_time": curves.tokens_over_time,
+        "kernel_share": kernel_figures.kernel_share,
+        "kernel_cost": kernel_figures.kernel_cost,
+        "kernel_roofline": kernel_figures.kernel_roofline,
     }
     return drawers[name](tables, claims, index)
 
