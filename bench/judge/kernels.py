@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 NAN = float("nan")
 READ = "stream_read"
-"""The variant that is a plain read: no product, so no cost of streams."""
+"""The variant that is a plain read: its own ceiling."""
+NO_PRODUCT = (READ, "weight_only")
+"""Variants that multiply nothing with activations, so that no stream's time is compared with theirs."""
 CELL = "kernels"
 """What the rows rest on: the folder of that name beside the machine's cells."""
 
@@ -84,7 +86,7 @@ def _fastest_single(times: dict[Key, dict[int, float]]) -> dict[Key, Key]:
     """The fastest kernel with one stream on each matrix."""
     best: dict[Key, Key] = {}
     for key, blocks in times.items():
-        if key[-1] != 1 or key[0] == READ or not blocks:
+        if key[-1] != 1 or key[0] in NO_PRODUCT or not blocks:
             continue
         matrix = _matrix(key)
         if matrix not in best or _median(blocks.values()) < _median(times[best[matrix]].values()):

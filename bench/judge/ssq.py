@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from bench.judge.findings import Row
+from bench.judge.kernels import NO_PRODUCT
 
 NAN = float("nan")
 Q8_BYTES, SSQ_BYTES, BLOCK = 34, 68, 32
@@ -78,7 +79,7 @@ def _is(row: Row, about: Row, kind: str, streams: int) -> bool:
         all(row[key] == about[key] for key in ("machine", "rows", "cols"))
         and (row["format"], row["streams"], row.get("cache")) == (kind, streams, "cold")
         and row["status"] == "ok" and not row.get("void")
-        and row["variant"] not in ("stream_read", "weight_only")
+        and row["variant"] not in NO_PRODUCT
         and not math.isnan(row["us"])
     )  # fmt: skip
 

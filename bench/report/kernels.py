@@ -11,7 +11,7 @@ from bench.report.sections import Column, Section, Table, tabulate
 from bench.report.tables import Ordered
 from bench.report.values import MISSING, Row, figure, fixed, get, interval, line, number, percent, plain
 
-READ = "stream_read"
+NOT_PRODUCTS = ("stream_read", "weight_only", "softmax", "verify", "twin_scores")
 SHOWN_STREAMS = (1, 2, 4, 8)
 COLD = "cold"
 MAX_KERNELS = 120
@@ -44,7 +44,7 @@ def is_sound(row: Row) -> bool:
 
 def is_product(row: Row) -> bool:
     """Whether a row multiplies a matrix: a plain read and the decode loop's helpers are measured for other ends."""
-    return get(row, "variant") not in (READ, "weight_only", "softmax", "verify", "twin_scores")
+    return get(row, "variant") not in NOT_PRODUCTS
 
 
 def fastest(rows: Sequence[Row]) -> list[Row]:
