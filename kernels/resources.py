@@ -115,7 +115,7 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 
 
 def from_ptxas(text: str) -> list[Resources]:
-    """Every kernel of what `ptxas -v` prints. ValueError where a kernel's lines end early."""
+    """Every kernel of what `ptxas -v` prints, waves by registers alone. ValueError where a kernel's lines end early."""
     found, symbol, arch, frame = [], "", "", None
     for line in text.splitlines():
         if entry := _ENTRY.search(line):

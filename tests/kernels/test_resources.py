@@ -75,7 +75,7 @@ def test_a_kernel_compiled_for_gfx906(tmp_path) -> None:
     ]
 
 
-@pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not here; it needs no GPU")
+@pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not here: it comes with the toolkit of a GPU")
 def test_a_kernel_compiled_for_sm_90(tmp_path) -> None:
     command = ["nvcc", "-O3", "-gencode=arch=compute_90,code=sm_90", "-cubin", "-Xptxas", "-v", SMALL, "-o"]
     done = subprocess.run([*command, tmp_path / "s"], check=True, capture_output=True, text=True, timeout=60)
