@@ -30,6 +30,7 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
   advise KEY=V ..     what to use here, from the stored results              python -m bench advise model=smollm2-135m
   audit FILE ..       judge somebody else's record, with no model            python -m bench audit run.jsonl
   synth PRESET FILE   a model of a given shape with random weights           python -m bench synth llama-3-8b x.gguf
+  kernels ..          check and time the kernels on this GPU                 python -m bench kernels --streams 1,4
   doctor              what this machine can run, and what it cannot          python -m bench doctor
   setup ..            make the environment (`make setup` calls it)           python3 -m bench setup --backend cuda
 
@@ -52,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] in ("bench", "pti_loop"):
+        if (error.name or "").split(".")[0] in ("bench", "pti_loop", "kernels"):
             raise
         lacks = f"{sys.executable} lacks {error.name}"
         print(f"error: {lacks}; run `make setup`, then use .venv/bin/python in its place", file=sys.stderr)
@@ -139,16 +140,19 @@ def _judged(config: Config):
     from bench.config import CONFIGS
     from bench.judge.claims import judge_claims
     from bench.judge.facts import load_facts
+    from bench.judge.kernel_findings import judge_kernels
     from bench.judge.pool import judge_stored
     from bench.judge.sheet import load_sheet
+    from bench.kernel_records import kernel_folders
     from bench.store import whole_cells
 
     named = CONFIGS / "claims" / f"{config.claims}.yaml"
     sheet = load_sheet(named if named.exists() else Path(config.claims))
     folders = whole_cells(Path(config.results))
-    if not folders:
+    kernels = kernel_folders(Path(config.results))
+    if not folders and not kernels:
         raise UserError(f"there are no finished cells in {config.results}; run `make bench`")
-    findings = judge_stored(folders)
+    findings = judge_kernels(judge_stored(folders), kernels)
     return findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts"))
 
 
@@ -209,6 +213,18 @@ def _synth(rest: list[str]) -> int:
     return synth(rest)
 
 
+def _kernels(rest: list[str]) -> int:
+    from kernels.bench import main as kernels
+
+    if not any(word.split("=")[0] in ("--out", "-h", "--help") for word in rest):
+        from bench.config import Config
+        from bench.host import provenance
+        from bench.kernel_records import FOLDER
+
+        rest = [*rest, "--out", str(Path(Config().results) / provenance.machine()["name"] / FOLDER)]
+    return kernels(rest)
+
+
 def _doctor(rest: list[str]) -> int:
     from bench.doctor import main as doctor
 
@@ -223,5 +239,5 @@ def _setup(rest: list[str]) -> int:
 
 VERBS = {
     "all": _all, "sweep": _sweep, "report": _report, "figures": _figures, "audit": _audit, "advise": _advise,
-    "doctor": _doctor, "setup": _setup, "synth": _synth,
+    "doctor": _doctor, "setup": _setup, "synth": _synth, "kernels": _kernels,
 }  # fmt: skip

@@ -27,6 +27,9 @@ class Tables(Protocol):
     domain: Sequence[Row]
     memory: Sequence[Row]
     bandwidth: Sequence[Row]
+    kernels: Sequence[Row]
+    counters: Sequence[Row]
+    ssq: Sequence[Row]
 
 
 NAMES = ("machine", "model")
@@ -35,6 +38,9 @@ NAMES = ("machine", "model")
 DEFAULTS = {"prompt_class": "all", "position": 0, "layout": "sequences", "signal": "acceptance", "window": 0}
 """What a row must be when the claim says nothing: all prompts together, all positions pooled, one token a sequence,
 acceptance itself as the signal of a domain, whole answers."""
+
+DEFAULTS_OF = {"kernels": {"cache": "cold"}, "counters": {"helper": False}, "ssq": {}}
+"""The same for tables of kernels: nothing of the weights in the cache before, and the kernel that the case is about."""
 
 TABLES = {
     "speedup": "speedup", "rate": "speedup", "aggregate": "speedup", "tokens_per_round": "speedup",
@@ -109,7 +115,8 @@ def matching(claim: Claim, findings: Tables) -> list[Row]:
     """Rows of the claim's table that its scope is about, void ones too."""
     scope = claim.scope
     per = "aggregate" if scope.get("per") == "aggregate" else "answer"
-    silent = [(key, value) for key, value in DEFAULTS.items() if key not in scope]
+    defaults = DEFAULTS_OF.get(table_of(claim), DEFAULTS)
+    silent = [(key, value) for key, value in defaults.items() if key not in scope]
     wanted = [(key, value) for key, value in scope.items() if key != "per"]
     rows = getattr(findings, table_of(claim), None) or ()
     # What the claim names first: that leaves few rows to look at further.
@@ -117,7 +124,7 @@ def matching(claim: Claim, findings: Tables) -> list[Row]:
 
 
 def _is_default(row: Row, silent: Sequence[tuple[str, Any]]) -> bool:
-    """Whether a row is as `DEFAULTS` say, in the columns that it has and the claim is silent about."""
+    """Whether a row is as the defaults say, in the columns that it has and the claim is silent about."""
     return all(key not in row or _equal(row[key], value) for key, value in silent)
 
 
@@ -198,7 +205,9 @@ def cells(rows: Sequence[Row]) -> list[str]:
 
 def label(row: Row) -> str:
     """A row in a few words."""
-    words = [str(row["model"])] if row.get("model") else []
+    words = [str(row[key]) for key in ("model", "variant", "format") if row.get(key)]
+    if row.get("rows"):
+        words.append(f"{row['rows']} x {row['cols']}")
     for key, unit in (("streams", "streams"), ("width", "wide"), ("temperature", "")):
         if row.get(key) is not None:
             words.append(f"temperature {row[key]:g}" if key == "temperature" else f"{row[key]} {unit}")

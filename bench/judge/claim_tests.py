@@ -6,6 +6,7 @@ claim's own conditions: absolute figures, and how large a hardware-dependent rat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -288,6 +289,38 @@ def _growth(claim: Claim, rows: list[Row]) -> Outcome:
     return Outcome("reproduced" if holds else "refuted", why, growth / own, cells=tuple(cells(rows)))
 
 
+def best_kernel(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
+    """What the fastest kernel on each matrix costs over one stream alone: at most what is published.
+
+    Divides by the fastest kernel with one stream, so that a kernel that is slow alone gains nothing by it.
+    """
+    fastest: dict[tuple[str, ...], Row] = {}
+    for row in rows:
+        matrix = tuple(str(row.get(key)) for key in ("format", "rows", "cols"))
+        us = figure(row, "us")
+        if us is not None and us < (figure(fastest.get(matrix, {}), "us") or math.inf):
+            fastest[matrix] = row
+    if not fastest:
+        return [Outcome("inconclusive", "No kernel passed its check there.", cells=tuple(cells(rows)))]
+    return [_cost_of_streams(claim, row) for row in fastest.values()]
+
+
+def _cost_of_streams(claim: Claim, row: Row) -> Outcome:
+    names = ("cost_over_best_single", "cost_over_best_single_low", "cost_over_best_single_high")
+    middle, low, high = (figure(row, name) for name in names)
+    if middle is None or low is None or high is None:
+        return Outcome("inconclusive", f"One stream alone was not timed: {label(row)}.", cells=tuple(cells([row])))
+    edge = float(claim.published[0]) + tolerance(claim)
+    shown = f"the fastest kernel takes {number(middle)} {span(low, high)} of one stream's time for {label(row)}"
+    if high <= edge:
+        verdict, why = "reproduced", f"At most {claim.printed}, to {number(tolerance(claim))}: {shown}."
+    elif low > edge:
+        verdict, why = "refuted", f"More than {claim.printed}, to {number(tolerance(claim))}: {shown}."
+    else:
+        verdict, why = "inconclusive", f"The interval spans {number(edge)}: {shown}."
+    return Outcome(verdict, why, middle, low, high, tuple(cells([row])))
+
+
 ROW_TESTS: dict[str, Callable[[Claim, Row], Outcome]] = {
     "ratio": ratio,
     "direction": direction,
@@ -299,4 +332,5 @@ ROW_TESTS: dict[str, Callable[[Claim, Row], Outcome]] = {
 TABLE_TESTS: dict[str, Callable[[Claim, Sequence[Row]], list[Outcome]]] = {
     "collision": collision,
     "stream_memory": stream_memory,
+    "best_kernel": best_kernel,
 }

@@ -43,6 +43,10 @@ class Findings:
     peers: list[Row] = field(default_factory=list)
     distribution: list[Row] = field(default_factory=list)
     cells: list[Row] = field(default_factory=list)
+    kernels: list[Row] = field(default_factory=list)
+    counters: list[Row] = field(default_factory=list)
+    ssq: list[Row] = field(default_factory=list)
+    kernel_resources: list[Row] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ STATES = ("standing", "withdrawn", "superseded", "corrected", "projection", "uns
 
 KINDS = ("records", "arithmetic", "fact", "projection")
 TESTS = (
-    "ratio", "direction", "one_answer", "absolute", "value", "collision", "lossless", "stream_memory",
+    "ratio", "direction", "one_answer", "absolute", "value", "collision", "lossless", "stream_memory", "best_kernel",
 )  # fmt: skip
 EXPECTATIONS = ("equal", "at_most", "at_least", "greater_than_one", "less_than_one", "less_than", "greater_than")
 GRADES = ("identical", "near_tie", "divergent")
@@ -48,7 +48,7 @@ STATUS_KEYS = ("state", "date", "why")
 SCOPE_KEYS = (
     "method", "emission", "rebuild", "draws", "stop", "streams", "temperature", "per", "prompt_class", "width",
     "layout", "position", "kernel", "format", "machine", "model", "draft", "gate", "adaptive", "drafter", "twin",
-    "domain", "signal", "window",
+    "domain", "signal", "window", "variant", "rows", "cols", "cache",
 )  # fmt: skip
 CONDITION_KEYS = (
     "machine", "model", "quantization", "n_predict", "build", "baseline_tok_s", "prompt", "n_ctx", "n_seq_max",

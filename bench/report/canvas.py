@@ -108,11 +108,16 @@ def _is_wide(axes: Axes) -> bool:
     return spec is None or spec.get_gridspec().ncols == 1
 
 
-def finish(title: str, figure: Figure, rows: Sequence[Row], index: CellIndex, left_out: Sequence[str]) -> Drawing:
-    """Puts the title above the figure and its conditions below, and remembers the cells that were drawn."""
+def finish(
+    title: str, figure: Figure, rows: Sequence[Row], index: CellIndex, left_out: Sequence[str], told: str = ""
+) -> Drawing:
+    """Puts the title above the figure and its conditions below, and remembers the cells that were drawn.
+
+    `told` are the conditions, where the rows are not of a model's cells.
+    """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    told = condition(rows, index)
+    told = told or condition(rows, index)
     omitted = "; ".join(part for part in left_out if part) or "nothing"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
     caption = textwrap.fill(f"Conditions: {told}. Left out: {omitted}.", 138)

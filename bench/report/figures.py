@@ -29,6 +29,9 @@ TABLES = {
     "predictions": "predictions",
     "acceptance": "acceptance",
     "tokens_over_time": "timeline",
+    "kernel_share": "kernels",
+    "kernel_cost": "kernels",
+    "kernel_roofline": "kernels",
 }
 """The table of the findings that each figure is drawn from."""
 FORMATS = ("svg", "pdf", "png")
@@ -57,7 +60,7 @@ def _rendered(drawing: Drawing, kind: str) -> bytes:
 
 def draw(name: str, tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
     """One figure, or None when its table has no rows for it."""
-    from bench.report import charts, curves, scatter
+    from bench.report import charts, curves, kernel_figures, scatter
 
     drawers = {
         "speedup": charts.speedup,
@@ -66,6 +69,9 @@ def draw(name: str, tables: Ordered, claims: Sequence[Row], index: CellIndex) ->
         "predictions": scatter.predictions,
         "acceptance": curves.acceptance,
         "tokens_over_time": curves.tokens_over_time,
+        "kernel_share": kernel_figures.kernel_share,
+        "kernel_cost": kernel_figures.kernel_cost,
+        "kernel_roofline": kernel_figures.kernel_roofline,
     }
     return drawers[name](tables, claims, index)
 

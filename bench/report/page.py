@@ -17,6 +17,7 @@ from bench.report import verdicts
 from bench.report.conditions import CellIndex, condition
 from bench.report.figures import load_drawing, started
 from bench.report.files import open_folder, write_file
+from bench.report.kernels import kernel_sections
 from bench.report.sections import Column, Table, all_sections, tabulate
 from bench.report.tables import COLUMNS, Ordered, write_tables
 from bench.report.values import Row, cells_of, line, number, plain, scope_of
@@ -24,7 +25,7 @@ from bench.report.values import Row, cells_of, line, number, plain, scope_of
 TEMPLATES = Path(__file__).parent / "templates"
 PAGE = "report.md"
 MOST_PROCESSES = 3
-"""There are six figures, and the parent has its own work."""
+"""There are nine figures at most, and the parent has its own work."""
 ENOUGH_ROWS = 2000
 """With fewer, the tables are written before a child process has begun."""
 
@@ -72,7 +73,7 @@ def _contents(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> dict[
         "totals": verdicts.totals(claims),
         "claims": _verdict_table(claims, index) if claims else None,
         "meaning": verdicts.MEANING,
-        "sections": all_sections(tables, claims, index),
+        "sections": [*all_sections(tables, claims, index), *kernel_sections(tables)],
     }
 
 

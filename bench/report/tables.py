@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.report.files import write_file
+from bench.report.files import remove_file, write_file
 from bench.report.values import MISSING, Row, cells_of, plain, sort_column
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -55,8 +55,18 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "peers": ("model", "tool", "width", "tok_s", "ours_tok_s", "ratio", "ci_low", "ci_high", "pairs"),
     "cells": ("cell", "kind", "model", "method", "streams", "temperature", "state", "reason", "seconds"),
+    "kernels": (
+        "variant", "format", "streams", "rows", "cols", "us", "gb_s", "share_of_read_peak", "relative_cost",
+        "ratio_to_llama_cpp", "max_rel_err",
+    ),
+    "counters": ("kernel", "width", "dram_bytes", "l2_bytes", "l2_hit_rate", "share_of_peak", "us"),
+    "ssq": ("layout", "rows", "cols", "weight_bytes", "bytes_per_multiply", "dram_bytes", "us"),
+    "kernel_resources": ("arch", "kernel", "vgprs", "sgprs", "lds_bytes", "spilled", "waves_per_simd"),
 }  # fmt: skip
-"""Columns of design.md section 4 (the first five) and of the extra files, besides machine, build and cells."""
+"""Columns of the report's files, besides machine, build and cells."""
+
+ONLY_WITH_ROWS = ("kernels", "counters", "ssq", "kernel_resources")
+"""Files of records that most results folders do not have."""
 
 COMMON = ("machine", "build", "cells")
 
@@ -155,11 +165,16 @@ def table_text(name: str, rows: Sequence[Row]) -> str:
 
 
 def write_tables(tables: Ordered, claims: Sequence[Row], out: Path) -> list[Path]:
-    """Writes every CSV of `COLUMNS` into the folder `out`, which must exist. Claims keep the order of their sheet.
+    """Writes the CSVs of `COLUMNS` into the folder `out`, which must exist. Claims keep the order of their sheet.
 
-    Raises UserError when a file cannot be written.
+    Files of `ONLY_WITH_ROWS` that have none are removed. Raises UserError when a file cannot be written.
     """
-    return [
-        write_file(out / f"{name}.csv", table_text(name, claims if name == "claims" else tables.rows(name)))
-        for name in COLUMNS
-    ]
+    written = []
+    for name in COLUMNS:
+        rows = claims if name == "claims" else tables.rows(name)
+        path = out / f"{name}.csv"
+        if rows or name not in ONLY_WITH_ROWS:
+            written.append(write_file(path, table_text(name, rows)))
+        else:
+            remove_file(path)
+    return written

@@ -1,0 +1,231 @@
+"""The SSQ file: a header, tensors, and a table of them with checksums. Read through a memory map.
+
+    header   64 bytes, little-endian: magic "SSQTWIN\\0", u32 version, u32 header bytes, u64 table offset, u64 table
+             bytes, u32 CRC-32 of the table, zeros, u32 CRC-32 of the 60 bytes before
+    data     parts of tensors, each at a multiple of 256 bytes
+    table    JSON, UTF-8, at the end of the file
+
+A tensor of the kind `ssq` has one part, its blocks in the order of rows. One of the kind `raw` (a norm, a bias, a row
+that is no multiple of 32) has one part a source, its bytes as they were. A part has one CRC-32 for each `PIECE` bytes,
+so a large tensor is checked by several threads and damage is located. This module does not know where the weights came
+from.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.errors import KernelError
+from kernels.ssq import block
+from kernels.ssq.block import BYTES, WEIGHTS
+
+MAGIC = b"SSQTWIN\0"
+VERSION = 1
+HEADER_BYTES = 64
+ALIGNMENT = 256
+PIECE_BLOCKS = 65536
+PIECE = PIECE_BLOCKS * BYTES
+_HEADER = struct.Struct("<8sIIQQI24x")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Bytes of a tensor in the file, with a checksum for each `PIECE` of them. `kind` is the ggml type it came from."""
+
+    kind: str
+    offset: int
+    bytes: int
+    crc32: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """`shape` has rows first. `kinds` names the ggml types of the sources: one where both streams are one model."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    kinds: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def weights(self) -> int:
+        """Weights of one stream."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a stream came from: the file's name, its format, and GGUF's metadata as one part."""
+
+    file: str
+    format: str
+    pairs: int
+    alignment: int
+    metadata: Part
+
+
+def threads() -> int:
+    """How many threads share work that is mostly numpy: the processors at hand, at most 8."""
+    return min(len(os.sched_getaffinity(0)), 8)
+
+
+def pieces(size: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each piece of a part."""
+    return ((start, min(start + PIECE, size)) for start in range(0, size, PIECE))
+
+
+def header_bytes(table_offset: int, table: bytes) -> bytes:
+    """The first 64 bytes of a file."""
+    start = _HEADER.pack(MAGIC, VERSION, HEADER_BYTES, table_offset, len(table), zlib.crc32(table))
+    return start + struct.pack("<I", zlib.crc32(start))
+
+
+def table_bytes(tensors: list[Tensor], origins: list[Origin]) -> bytes:
+    """The table at the end of a file."""
+    whole = {
+        "block": {"weights": WEIGHTS, "bytes": BYTES},
+        "piece": PIECE,
+        "origins": [_record(origin) | {"metadata": _record(origin.metadata)} for origin in origins],
+        "tensors": [_record(tensor) | {"parts": [*map(_record, tensor.parts)]} for tensor in tensors],
+    }
+    return json.dumps(whole, separators=(",", ":")).encode()
+
+
+def _record(entry: Part | Tensor | Origin) -> dict[str, Any]:
+    return {field.name: getattr(entry, field.name) for field in fields(entry)}
+
+
+class Container:
+    """An open SSQ file. Arrays that it hands out are views of the map, read when they are looked at."""
+
+    def __init__(self, path: Path, data: np.ndarray, origins: list[Origin], tensors: dict[str, Tensor]) -> None:
+        self.path, self.origins, self.tensors, self._data = path, origins, tensors, data
+
+    @property
+    def identical(self) -> bool:
+        """Whether both streams are the same model."""
+        return len(self.origins) == 1
+
+    def part(self, part: Part) -> np.ndarray:
+        """The bytes of a part."""
+        return self._data[part.offset : part.offset + part.bytes]
+
+    def blocks(self, name: str) -> np.ndarray:
+        """SSQ blocks of a tensor: uint8, rows.. x blocks a row x 68. KernelError where it is no such tensor."""
+        tensor = self._find(name, "ssq")
+        *rows, columns = tensor.shape
+        return self.part(tensor.parts[0]).reshape(*rows, columns // WEIGHTS, BYTES)
+
+    def weights(self, name: str, which: int) -> np.ndarray:
+        """Weights of a tensor as float32 in its shape; `which` is 0 for stream A, 1 for B."""
+        blocks = self.blocks(name).reshape(-1, BYTES)
+        return block.values(block.stream(blocks, which)).reshape(self.tensors[name].shape)
+
+    def raw(self, name: str, which: int) -> tuple[str, np.ndarray]:
+        """ggml type and bytes of a tensor that was kept as it was."""
+        tensor = self._find(name, "raw")
+        part = tensor.parts[min(which, len(tensor.parts) - 1)]
+        return part.kind, self.part(part)
+
+    def _find(self, name: str, kind: str) -> Tensor:
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            raise KernelError(f"{self.path} has no tensor {name}; `python -m kernels.ssq info {self.path}` lists them")
+        if tensor.kind != kind:
+            raise KernelError(f"{self.path}: tensor {name} is of the kind {tensor.kind}, not {kind}")
+        return tensor
+
+    def damage(self) -> list[str]:
+        """One sentence for each tensor, and each source's metadata, whose bytes are not those of its checksums."""
+        named = [(f"tensor {t.name}", part) for t in self.tensors.values() for part in t.parts]
+        named += [(f"the metadata of {origin.file}", origin.metadata) for origin in self.origins]
+        tasks = [(place, *span) for place, (_, part) in enumerate(named) for span in pieces(part.bytes)]
+        with ThreadPoolExecutor(threads()) as pool:
+            sums = list(pool.map(lambda task: zlib.crc32(self.part(named[task[0]][1])[task[1] : task[2]]), tasks))
+        wrong: dict[int, tuple[int, int]] = {}
+        for (place, start, end), found in zip(tasks, sums, strict=True):
+            if found != named[place][1].crc32[start // PIECE]:
+                wrong.setdefault(place, (start, end))
+        return [
+            f"{self.path}: the checksum of {named[place][0]} is wrong in its bytes {start} to {end}; pack it again"
+            for place, (start, end) in wrong.items()
+        ]
+
+
+def open_container(path: Path) -> Container:
+    """Map a file and read its table. KernelError names what is wrong with it; no tensor's checksum is computed."""
+    try:
+        with path.open("rb") as file:
+            start, size = file.read(HEADER_BYTES), os.fstat(file.fileno()).st_size
+        table = _read_table(path, start, size)
+        data = np.memmap(path, np.uint8, "r")
+    except OSError as error:
+        raise KernelError(f"{path} cannot be read ({error.strerror or error}); check the path") from error
+    try:
+        origins = [_origin(entry) for entry in table["origins"]]
+        tensors = {entry["name"]: _tensor(entry) for entry in table["tensors"]}
+        shape = (table["block"]["weights"], table["block"]["bytes"], table["piece"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise KernelError(f"{path} is damaged: its table lacks {error}; pack it again") from error
+    if shape != (WEIGHTS, BYTES, PIECE):
+        raise KernelError(f"{path} has blocks and pieces of {shape}; this version reads {(WEIGHTS, BYTES, PIECE)}")
+    for tensor in tensors.values():
+        _check(path, tensor, size)
+    return Container(path, data, origins, tensors)
+
+
+def _read_table(path: Path, start: bytes, size: int) -> dict[str, Any]:
+    if start[:8] != MAGIC:
+        raise KernelError(f"{path} is no SSQ file: it begins with {start[:8]!r}; make one: python -m kernels.ssq pack")
+    if len(start) < HEADER_BYTES:
+        raise KernelError(f"{path} is truncated: it ends inside its header, after {len(start)} bytes; pack it again")
+    _, version, _, offset, length, checksum = _HEADER.unpack(start[:-4])
+    if struct.unpack("<I", start[-4:])[0] != zlib.crc32(start[:-4]):
+        raise KernelError(f"{path} is damaged: the checksum of its header does not match; pack it again")
+    if version != VERSION:
+        raise KernelError(f"{path} is of SSQ version {version}, this program reads {VERSION}; pack it again")
+    if offset + length > size:
+        raise KernelError(
+            f"{path} is truncated: its table ends at byte {offset + length}, the file at {size}; copy it again"
+        )
+    with path.open("rb") as file:
+        file.seek(offset)
+        text = file.read(length)
+    if zlib.crc32(text) != checksum:
+        raise KernelError(f"{path} is damaged: the checksum of its table does not match; pack it again")
+    return json.loads(text)
+
+
+def _part(entry: dict[str, Any]) -> Part:
+    return Part(entry["kind"], entry["offset"], entry["bytes"], tuple(entry["crc32"]))
+
+
+def _origin(entry: dict[str, Any]) -> Origin:
+    return Origin(**{**entry, "metadata": _part(entry["metadata"])})
+
+
+def _tensor(entry: dict[str, Any]) -> Tensor:
+    parts = tuple(_part(part) for part in entry["parts"])
+    return Tensor(entry["name"], entry["kind"], tuple(entry["shape"]), tuple(entry["kinds"]), parts)
+
+
+def _check(path: Path, tensor: Tensor, size: int) -> None:
+    for part in tensor.parts:
+        if part.offset + part.bytes > size:
+            raise KernelError(f"{path} is truncated: tensor {tensor.name} ends beyond its {size} bytes; copy it again")
+        if len(part.crc32) != len(list(pieces(part.bytes))):
+            raise KernelError(f"{path} is damaged: tensor {tensor.name} lacks checksums; pack it again")
+    if tensor.kind == "ssq" and tensor.parts[0].bytes * WEIGHTS != tensor.weights * BYTES:
+        raise KernelError(f"{path} is damaged: tensor {tensor.name} has not the bytes of its shape; pack it again")
