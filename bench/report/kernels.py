@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bench.report.sections import Column, Section, Table, tabulate
+from bench.report.section import Column, Section, Table, tabulate
 from bench.report.tables import Ordered
 from bench.report.values import MISSING, Row, figure, fixed, get, interval, line, number, percent, plain
 

@@ -18,7 +18,8 @@ from bench.report.conditions import CellIndex, condition
 from bench.report.figures import load_drawing, started
 from bench.report.files import open_folder, write_file
 from bench.report.kernels import kernel_sections
-from bench.report.sections import Column, Table, all_sections, tabulate
+from bench.report.section import Column, Table, tabulate
+from bench.report.sections import all_sections
 from bench.report.tables import COLUMNS, Ordered, write_tables
 from bench.report.values import Row, cells_of, line, number, plain, scope_of
 

@@ -12,7 +12,7 @@ import pytest
 
 from bench.errors import UserError
 from bench.report import write_report
-from bench.report.sections import MAX_ROWS
+from bench.report.section import MAX_ROWS
 from tests.report import report_stand_ins as stand_ins
 
 NAMED = ("machine", "engine build", "model", "threads", "n_predict", "prompts", "blocks", "cells of")
