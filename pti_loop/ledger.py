@@ -46,7 +46,8 @@ class Round:
     """Guesses that were compared with the model's own draw: all before the first miss, and the miss."""
     accepted: int
     redecoded: int = 0
-    """Tokens that went through the model in sequential decodes of this round, beside the verifying one."""
+    """Decodes of this round beside the verifying one: those that make a stagger's guesses, one token each, and one that
+    gives a sequence its confirmed tokens again."""
 
     def __post_init__(self) -> None:
         require(self.phase in PHASES, f"round {self.round}: unknown phase '{self.phase}'")

@@ -156,7 +156,7 @@ def _watch(decoder: Decoder, lanes: Sequence[Lane]) -> None:
 
 
 def _settle(decoder: Decoder, lane: Lane, verdict: Verdict) -> int:
-    """Forget the wrong tail and take the confirmed tokens. Returns how many tokens were decoded again for it."""
+    """Forget the wrong tail and take the confirmed tokens. Returns how many decodes that took."""
     right = len(lane.text) + verdict.accepted
     lane.copies = 0
     if verdict.accepted < len(lane.guesses):
@@ -172,7 +172,7 @@ def _settle(decoder: Decoder, lane: Lane, verdict: Verdict) -> int:
     places = range(lane.held, lane.held + len(waiting))
     decoder.ctx.decode(waiting, places, [lane.answer] * len(waiting), [])
     lane.held, lane.copies = len(lane.text) - 1, 0
-    return len(waiting)
+    return 1
 
 
 def _emit(decoder: Decoder, lane: Lane, verdict: Verdict) -> None:

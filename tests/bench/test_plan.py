@@ -194,3 +194,37 @@ def test_a_domain_is_kept_where_a_set_names_one_and_leaves_other_ids_alone():
 def test_a_domain_that_is_no_class_is_a_sentence():
     with pytest.raises(UserError, match=r"prompts\.domain=pose is no class.*did you mean 'prose'"):
         plan("streams=2", "prompts.domain=pose")
+
+
+def test_files_beside_the_model_are_told_by_what_they_hold(tmp_path):
+    for folder, content in (("a", b"1"), ("b", b"1"), ("c", b"2")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "small.gguf").write_bytes(content)
+    same, moved, other = (plan("method=draft", f"method.draft_model={tmp_path / name}/small.gguf")[0] for name in "abc")
+    assert same.id == moved.id != other.id
+    assert same.config["method"]["draft_model"] == "small.gguf", "records travel, folders do not"
+    assert same.files == {"draft_model": tmp_path / "a" / "small.gguf"}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [("method=draft", "method=draft needs a file; give it with method.draft_model=FILE"),
+     ("method.adapter=/nowhere.gguf", "method.adapter=/nowhere.gguf is no file")],
+)  # fmt: skip
+def test_a_drafter_without_its_file_is_one_sentence(given, sentence):
+    with pytest.raises(UserError, match=sentence):
+        plan("method=adapter", given) if given.startswith("method.") else plan(given)
+
+
+def test_parameters_of_a_drafter_are_those_of_a_packed_answer_too():
+    plain, drafted, longer = (plan("method=packed", "streams=2", *more)[0] for more in (
+        (), ("method.drafter=mtp", "method.draft=1"), ("method.drafter=mtp", "method.draft=2")))  # fmt: skip
+    assert len({plain.id, drafted.id, longer.id}) == 3
+    assert plan("method=packed", "streams=2", "method.draft=5")[0].id == plain.id
+    assert drafted.label == "a packed x2 drafter=mtp draft=1 T=0"
+
+
+def test_a_rollback_counts_where_it_was_asked_for():
+    found = [plan("method=lookup", f"method.rollback={name}")[0] for name in ("auto", "checkpoint")]
+    assert found[0].id == plan("method=lookup")[0].id != found[1].id
+    assert plan("streams=2", "method.rollback=checkpoint")[0].id == plan("streams=2")[0].id, "a stagger has none"
