@@ -72,7 +72,8 @@ def ncu(kernel: str, **metrics: tuple[str, float]) -> str:
         "us": "gpu__time_duration.sum", "share": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
         "registers": "launch__registers_per_thread",
     }  # fmt: skip
-    lines = ["==PROF== Connected to process 1", '"ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value"']
+    header = ("ID", "Kernel Name", "Section Name", "Metric Name", "Metric Unit", "Metric Value")
+    lines = ["==PROF== Connected to process 1", ",".join(f'"{name}"' for name in header)]
     lines += [f'"0","{kernel}","S","{names[key]}","{unit}","{value:,}"' for key, (unit, value) in metrics.items()]
     return "\n".join(lines) + "\n"
 
