@@ -1,0 +1,1 @@
+"""GEMV kernels that read a weight once for several streams: sources, oracles, timing. Knows nothing of the harness."""

@@ -1,0 +1,26 @@
+// The packed layout: 16 rows x 256 columns are one tile, all its bytes together, and tiles of a row lie in order.
+// Inside a tile the quants have the order in which the lanes of a warp hold the A operand of mma.m16n8k32:
+// lane = 4 g + t holds, for each 32 columns, four words: row g, columns 4t..; row g + 8, columns 4t..; row g, columns
+// 16 + 4t..; row g + 8, columns 16 + 4t... Each tile has exactly the bytes that the file has for it.
+//
+//   Q8_0, 4352 bytes: [8 blocks][32 lanes][4 words], then f16 scales [8 g][8 blocks][rows g, g + 8]
+//   Q6_K, 3360 bytes: [6][32 lanes][4 words]: 24 words a lane, three for each 32 columns: words 0, 1, 2 hold
+//       4 (q - 32) in the upper six bits of each byte; their lower bits are the fourth word, highest bits first.
+//       Then int8 scales [16 rows][16], then f16 d [8 g][rows g, g + 8].
+//   Q5_K, 2816 bytes: [2 halves] of [2][32 lanes][4 words] and [32 lanes][2 words]: 10 words a lane, five for each 64
+//       columns: words 0 to 4 hold 8 q in the upper five bits of each byte, their lower three bits are words 5 to 7:
+//       5 = low(0) << 2 | low(3) >> 1, 6 = low(1) << 2 | low(4) >> 1, 7 = low(2) << 2 | (low(3) & 1) << 1 | low(4) & 1.
+//       Then, a row, four words: 4 sc(0..3), 4 sc(4..7), 4 m(0..3) in the upper six bits of each byte, with m(4..7) in the
+//       lower bits, highest first; f16 d, f16 dmin.
+//
+// Activations: a chunk for each 256 columns: int8 [8 blocks][n][t][columns 4t.., 16 + 4t..], float scale [8][even n],
+// float sum of the 32 values [8][even n].
+#pragma once
+#include "args.h"
+
+constexpr int TILE_ROWS = 16, TILE_COLS = 256;
+
+__host__ __device__ constexpr int even(int n) { return (n + 1) & ~1; }
+__host__ __device__ constexpr int chunk_scales(int n) { return 256 * n; }
+__host__ __device__ constexpr int chunk_bytes(int n) { return 256 * n + 64 * even(n); }
+__host__ __device__ constexpr int tile_bytes(int format) { return format == Q8_0 ? 4352 : format == Q6_K ? 3360 : 2816; }

@@ -1,0 +1,57 @@
+// Activations to int8 with one float scale for 32 values, before the GEMV, as llama.cpp does it. Two layouts:
+// plain planes for the dp4a kernels, and chunks of 256 values in the order in which the matrix units take them.
+#include "args.h"
+#include "device.h"
+#include "packed.h"
+
+// A group of 32 lanes quantises one block of 32 values. The zero block has scale 0.
+__device__ __forceinline__ int quantise_lane(float v, float &scale, float &sum) {
+    scale = group_max(fabsf(v)) / 127.0f;
+    sum = group_sum(v);
+    return scale == 0.0f ? 0 : __float2int_rn(v / scale);
+}
+
+// x: [n][cols] floats. q: [n][cols] int8, scale and sum: [n][cols / 32]; sums follow the scales.
+extern "C" __global__ void quantise_plain(const float *x, int8_t *q, float *scales, int cols, int n) {
+    int lane = threadIdx.x % LANES;
+    int64_t block = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / LANES;
+    int64_t blocks = int64_t(n) * (cols / 32);
+    if (block >= blocks) return;
+    float scale, sum;
+    q[block * 32 + lane] = int8_t(quantise_lane(x[block * 32 + lane], scale, sum));
+    if (lane == 0) {
+        scales[block] = scale;
+        scales[blocks + block] = sum;
+    }
+}
+
+// x: [n][cols] floats. out: [cols / 256] chunks, see packed.h.
+extern "C" __global__ void quantise_chunks(const float *x, uint8_t *out, int cols, int n) {
+    int lane = threadIdx.x % LANES;
+    int block = (blockIdx.x * blockDim.x + threadIdx.x) / LANES;
+    int per_column = cols / 32;
+    if (block >= n * per_column) return;
+    int column = block / per_column, b = block % per_column;
+    uint8_t *chunk = out + int64_t(b / 8) * chunk_bytes(n);
+    int j = b % 8, quarter = lane % 16;
+    float scale, sum;
+    int v = quantise_lane(x[int64_t(column) * cols + b * 32 + lane], scale, sum);
+    chunk[(j * n + column) * 32 + quarter / 4 * 8 + lane / 16 * 4 + quarter % 4] = uint8_t(v);
+    if (lane == 0) {
+        float *scales = reinterpret_cast<float *>(chunk + chunk_scales(n));
+        scales[j * even(n) + column] = scale;
+        scales[(8 + j) * even(n) + column] = sum;
+    }
+}
+
+extern "C" int launch_quantise(const Args *a, void *stream) {
+    if (a->cols % 256 || a->n < 1) return BAD_ARGUMENT;
+    int groups = a->n * (a->cols / 32), per_block = 4;
+    dim3 grid((groups + per_block - 1) / per_block), block(per_block * LANES);
+    if (a->kind == 0)
+        quantise_plain<<<grid, block, 0, cudaStream_t(stream)>>>((const float *)a->x, (int8_t *)a->y, (float *)a->y2,
+                                                                 a->cols, a->n);
+    else
+        quantise_chunks<<<grid, block, 0, cudaStream_t(stream)>>>((const float *)a->x, (uint8_t *)a->y, a->cols, a->n);
+    return cudaGetLastError();
+}
