@@ -17,7 +17,17 @@ from kernels.errors import KernelError
 SOURCE_DIR = Path(__file__).parent / "src"
 SOURCES = tuple(
     SOURCE_DIR / name
-    for name in ("stream.cu", "flat.cu", "ssq.cu", "native.cu", "packed.cu", "quantise.cu", "decode.cu", "peer.cu", "runtime.cu")
+    for name in (
+        "stream.cu",
+        "flat.cu",
+        "ssq.cu",
+        "native.cu",
+        "packed.cu",
+        "quantise.cu",
+        "decode.cu",
+        "peer.cu",
+        "runtime.cu",
+    )
 )
 NVIDIA = ("sm_80", "sm_90")
 AMD = ("gfx906", "gfx908", "gfx90a", "gfx1100")
@@ -65,13 +75,19 @@ def build(arch: str) -> Path:
         return out
     compiler = flags(arch)[0]
     if shutil.which(compiler) is None:
-        raise KernelError(f"{compiler} is not on the PATH, so the kernels for {arch} cannot be compiled; install it, or bring {out}.")
+        raise KernelError(
+            f"{compiler} is not on the PATH, so the kernels for {arch} cannot be compiled; install it, or bring {out}."
+        )
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = out.with_suffix(f".{os.getpid()}")
     done = subprocess.run(compile_command(arch, partial), env=environment(arch), capture_output=True, text=True)
     if done.returncode != 0:
         partial.unlink(missing_ok=True)
-        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[-1:] or ["no message"]
+        lines = (
+            [line for line in done.stderr.splitlines() if "error" in line]
+            or done.stderr.splitlines()[-1:]
+            or ["no message"]
+        )
         raise KernelError(f"{compiler} could not compile the kernels for {arch}: {lines[0].strip()}")
     partial.replace(out)
     return out

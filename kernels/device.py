@@ -17,10 +17,7 @@ class Args(c.Structure):
     _fields_ = (
         *[(name, c.c_void_p) for name in ("w", "w2", "x", "x2", "y", "y2", "work", "starts", "flags")],
         ("bytes", c.c_int64),
-        *[
-            (name, c.c_int)
-            for name in ("rows", "cols", "n", "format", "kind", "tiles", "split", "stages", "grid", "block")
-        ],
+        *[(name, c.c_int) for name in ("rows", "cols", "n", "format", "kind", "split", "stages", "grid", "block")],
     )
 
 
@@ -108,6 +105,7 @@ class Device:
         p, size = c.c_void_p, c.c_size_t
         self.lib.device_error.restype = c.c_char_p
         self.lib.peer_error.restype = c.c_char_p
+        self.lib.peer_commit.restype = c.c_char_p
         self.lib.peer_activation_bytes.restype = c.c_int64
         signatures = {
             "device_alloc": [p, size],
@@ -161,3 +159,6 @@ class Device:
         base, cuda = folder / "libggml-base.so", folder / "libggml-cuda.so"
         if self.lib.peer_open(str(base).encode(), str(cuda).encode()) != 0:
             raise KernelError(f"llama.cpp's CUDA library in {folder} cannot be used: {self.lib.peer_error().decode()}.")
+
+    def peer_commit(self) -> str:
+        return self.lib.peer_commit().decode()

@@ -12,7 +12,7 @@ import numpy as np
 
 from kernels.errors import KernelError
 
-TILE_ROWS, TILE_COLS = 16, 256
+TILE_ROWS, TILE_COLS, GROUP_TILES = 16, 256, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +58,28 @@ def _halves(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def pack(fmt: Format, blocks: np.ndarray, cols: int) -> np.ndarray:
-    """uint8 [rows / 16, cols / 256, tile bytes] of uint8 [rows, row_bytes] in the file's layout."""
+    """The packed bytes, one row of uint8, of uint8 [rows, row_bytes] in the file's layout."""
     rows = blocks.shape[0]
     if rows % TILE_ROWS or cols % TILE_COLS:
         raise KernelError(
             f"a matrix of {rows} x {cols} cannot be packed: rows must be a multiple of {TILE_ROWS}, columns of {TILE_COLS}."
         )
     data = blocks.reshape(rows, cols // 256, fmt.bytes_256)
-    return {"Q8_0": _pack_q8_0, "Q6_K": _pack_q6_k, "Q5_K": _pack_q5_k}[fmt.name](data)
+    tiles = {"Q8_0": _pack_q8_0, "Q6_K": _pack_q6_k, "Q5_K": _pack_q5_k}[fmt.name](data)
+    return np.concatenate([group.swapaxes(0, 1).ravel() for group in _groups(tiles)])
 
 
-def unpack(fmt: Format, tiles: np.ndarray) -> np.ndarray:
+def unpack(fmt: Format, packed: np.ndarray, rows: int, cols: int) -> np.ndarray:
     """The inverse of `pack`: uint8 [rows, row_bytes]."""
+    tile, columns = TILE_ROWS * fmt.bytes_256, cols // TILE_COLS
+    parts = np.split(packed, range(GROUP_TILES * columns * tile, packed.size, GROUP_TILES * columns * tile))
+    tiles = np.concatenate([part.reshape(columns, -1, tile).swapaxes(0, 1) for part in parts])
     data = {"Q8_0": _unpack_q8_0, "Q6_K": _unpack_q6_k, "Q5_K": _unpack_q5_k}[fmt.name](tiles)
-    return data.reshape(tiles.shape[0] * TILE_ROWS, -1)
+    return data.reshape(rows, -1)
+
+
+def _groups(tiles: np.ndarray) -> list[np.ndarray]:
+    return np.split(tiles, range(GROUP_TILES, len(tiles), GROUP_TILES))
 
 
 def _to_lanes(q: np.ndarray) -> np.ndarray:
@@ -131,7 +139,10 @@ def _unpack_q8_0(tiles: np.ndarray) -> np.ndarray:
 
 def q6_values(data: np.ndarray) -> np.ndarray:
     """0..63, in the order of the columns."""
-    low, high = data[..., :128].reshape(*data.shape[:2], 2, 2, 32), data[..., 128:192].reshape(*data.shape[:2], 2, 1, 32)
+    low, high = (
+        data[..., :128].reshape(*data.shape[:2], 2, 2, 32),
+        data[..., 128:192].reshape(*data.shape[:2], 2, 1, 32),
+    )
     shifts = np.array([0, 2], np.uint8).reshape(2, 1)
     first = (low & 15) | ((high >> shifts & 3) << 4)
     second = (low >> 4) | ((high >> (shifts + 4) & 3) << 4)
@@ -223,7 +234,12 @@ def _pack_q5_k(data: np.ndarray) -> np.ndarray:
     scales, least = q5_scales(data[..., 4:16])
     m = least[..., 4:] << 2
     row = np.concatenate(
-        [scales[..., :4] << 2 | m >> 6, scales[..., 4:] << 2 | (m >> 4 & 3), least[..., :4] << 2 | (m >> 2 & 3), data[..., :4]],
+        [
+            scales[..., :4] << 2 | m >> 6,
+            scales[..., 4:] << 2 | (m >> 4 & 3),
+            least[..., :4] << 2 | (m >> 2 & 3),
+            data[..., :4],
+        ],
         axis=2,
     )
     return np.concatenate([_bytes(quants), _row_bytes(row)], axis=2)

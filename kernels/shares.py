@@ -1,6 +1,6 @@
 """How a packed matrix is shared out among blocks of threads: whole units, in order. Knows no device.
 
-A unit is `tiles` row tiles of 16 rows by 256 columns; a row group is all units of the same rows. See src/packed.cu.
+A unit is 128 rows (a group of 8 row tiles) by 256 columns. See src/packed.cu.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.layouts import TILE_COLS, TILE_ROWS
+from kernels.layouts import GROUP_TILES, TILE_COLS, TILE_ROWS
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`tiles`, `split`: the kernel's shape; `stages`: pipeline depth; `per_unit`: blocks of threads a multiprocessor.
+    """`split`: parts of a tile, a warp each; `stages`: pipeline depth; `per_unit`: blocks of threads a multiprocessor.
 
     `pieces` > 0 cuts each row group into that many blocks of threads, where that fits the chip, and gives the last one
     `extra` units more: it has to wait for the sums of the others. 0 shares the units evenly.
     """
 
-    tiles: int
     split: int
     stages: int
     per_unit: int = 1
@@ -30,7 +29,7 @@ class Plan:
 
 def starts(plan: Plan, rows: int, cols: int, multiprocessors: int) -> np.ndarray:
     """int32 [blocks of threads + 1]: the first unit of each, and the number of units."""
-    groups = -(-rows // (TILE_ROWS * plan.tiles))
+    groups = -(-rows // (TILE_ROWS * GROUP_TILES))
     per_group = cols // TILE_COLS
     blocks = multiprocessors * plan.per_unit
     if plan.pieces and plan.pieces * groups <= blocks and plan.pieces <= per_group:
@@ -46,6 +45,7 @@ def _pieces(groups: int, per_group: int, pieces: int, extra: int) -> np.ndarray:
     return np.append((np.arange(groups)[:, None] * per_group + cuts).ravel(), groups * per_group).astype(np.int32)
 
 
-def stage_bytes(plan: Plan, bytes_256: int, streams: int) -> int:
-    """Shared memory of one stage: the tiles, and a chunk of activations (src/packed.h)."""
-    return plan.tiles * TILE_ROWS * bytes_256 + 256 * streams + 64 * (streams + streams % 2)
+def stage_bytes(bytes_256: int, streams: int) -> int:
+    """Shared memory of one stage: a unit, and a chunk of activations (src/packed.h)."""
+    width = streams if streams <= 2 else 4 if streams <= 4 else 8
+    return GROUP_TILES * TILE_ROWS * bytes_256 + 256 * width + 64 * max(width, 2)

@@ -16,7 +16,7 @@ struct Args {
     int rows, cols, n;   // n: activation vectors
     int format;          // 0 Q8_0, 1 Q6_K, 2 Q5_K
     int kind;            // which kernel of a family
-    int tiles, split;    // packed: row tiles of a block of threads, parts of a superblock
+    int split;           // packed: parts of a tile, a warp each
     int stages;          // packed: pipeline depth
     int grid, block;     // 0: the launcher chooses
 };

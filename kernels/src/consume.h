@@ -1,6 +1,6 @@
 // One warp multiplies a part of a packed tile (16 rows x 256 columns, or half of it) with up to 8 activation vectors on
 // the int8 matrix units. It knows nothing of where the tile lies. acc: rows g, g + 8 x columns 2t, 2t + 1.
-// Columns past n repeat column n - 1; nobody stores them.
+// Vectors past the width repeat the last one; nobody stores them.
 #pragma once
 #include "device.h"
 #include "packed.h"
@@ -8,24 +8,33 @@
 #if HAS_MMA
 struct Lane {
     int index, g, t;  // of the warp
-    int column;       // B operand: which activation vector this lane reads
-    int pair;         // C operand: which pair of vectors its sums belong to
+    int quants;       // B operand: where this lane's vector lies in a block of a chunk, bytes
+    int scales;       // C operand: where the pair of vectors of this lane's sums lies, floats
+    int column;       // of the B operand
+
+    template <int WIDTH> static __device__ __forceinline__ Lane of(int lane) {
+        Lane l;
+        l.index = lane, l.g = lane / 4, l.t = lane % 4;
+        l.column = min(l.g, WIDTH - 1);
+        l.quants = l.column * 32 + l.t * 8;
+        l.scales = 2 * min(l.t, scale_stride(WIDTH) / 2 - 1);
+        return l;
+    }
 };
 
-struct Chunk {
+template <int WIDTH> struct Chunk {
     const uint8_t *base;
-    int n;
     __device__ __forceinline__ uint2 quants(int j, const Lane &l) const {
-        return *reinterpret_cast<const uint2 *>(base + (j * n + l.column) * 32 + l.t * 8);
+        return *reinterpret_cast<const uint2 *>(base + j * WIDTH * 32 + l.quants);
     }
     __device__ __forceinline__ const float *scales() const {
-        return reinterpret_cast<const float *>(base + chunk_scales(n));
+        return reinterpret_cast<const float *>(base + chunk_scales(WIDTH));
     }
     __device__ __forceinline__ float2 scale(int j, const Lane &l) const {
-        return *reinterpret_cast<const float2 *>(scales() + j * even(n) + 2 * l.pair);
+        return *reinterpret_cast<const float2 *>(scales() + j * scale_stride(WIDTH) + l.scales);
     }
     __device__ __forceinline__ float sum(int j, const Lane &l) const {
-        return scales()[(8 + j) * even(n) + l.column];
+        return scales()[(8 + j) * scale_stride(WIDTH) + l.column];
     }
 };
 
@@ -71,10 +80,10 @@ __device__ __forceinline__ uint32_t spare_six(uint32_t a, uint32_t b, uint32_t c
     return ((a << 6) & 0xc0c0c0c0u) | ((b << 4) & 0x30303030u) | ((c << 2) & 0x0c0c0c0cu);
 }
 
-template <int FORMAT, int SPLIT> struct Consumer;
+template <int FORMAT, int SPLIT, int WIDTH> struct Consumer;
 
-template <int SPLIT> struct Consumer<Q8_0, SPLIT> {
-    static __device__ __forceinline__ void run(const uint8_t *tile, const Chunk &x, float (&acc)[4], const Lane &l, int part) {
+template <int SPLIT, int WIDTH> struct Consumer<Q8_0, SPLIT, WIDTH> {
+    static __device__ __forceinline__ void run(const uint8_t *tile, const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l, int part) {
         constexpr int BLOCKS = 8 / SPLIT;
         uint32_t d[8];
         const uint4 *scales = reinterpret_cast<const uint4 *>(tile + 4096 + l.g * 32 + part * BLOCKS * 4);
@@ -99,8 +108,8 @@ template <int SPLIT> struct Consumer<Q8_0, SPLIT> {
     }
 };
 
-template <int SPLIT> struct Consumer<Q6_K, SPLIT> {
-    static __device__ __forceinline__ void run(const uint8_t *tile, const Chunk &x, float (&acc)[4], const Lane &l, int part) {
+template <int SPLIT, int WIDTH> struct Consumer<Q6_K, SPLIT, WIDTH> {
+    static __device__ __forceinline__ void run(const uint8_t *tile, const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l, int part) {
         constexpr int BLOCKS = 8 / SPLIT, VECTORS = 6 / SPLIT, WORDS = 24 / SPLIT;
         uint32_t q[WORDS];
 #pragma unroll
@@ -145,8 +154,8 @@ template <int SPLIT> struct Consumer<Q6_K, SPLIT> {
     }
 };
 
-template <int SPLIT> struct Consumer<Q5_K, SPLIT> {
-    static __device__ __forceinline__ void half(const uint8_t *tile, const Chunk &x, float (&inner)[4], const Lane &l, int part,
+template <int SPLIT, int WIDTH> struct Consumer<Q5_K, SPLIT, WIDTH> {
+    static __device__ __forceinline__ void half(const uint8_t *tile, const Chunk<WIDTH> &x, float (&inner)[4], const Lane &l, int part,
                                                 uint32_t scales_upper, uint32_t scales_lower) {
         uint32_t q[10];
         const uint8_t *base = tile + part * 1280;
@@ -183,7 +192,7 @@ template <int SPLIT> struct Consumer<Q5_K, SPLIT> {
     }
 
     // The minima: 8 of them a row, times the sums of the activations, in two parts that tf32 holds.
-    static __device__ __forceinline__ void minima(const Chunk &x, float (&out)[4], const Lane &l, uint4 upper, uint4 lower) {
+    static __device__ __forceinline__ void minima(const Chunk<WIDTH> &x, float (&out)[4], const Lane &l, uint4 upper, uint4 lower) {
         int shift = 8 * l.t;
         float a[4] = {float((upper.z >> shift) & 0xfc), float((lower.z >> shift) & 0xfc),
                       float((spare_six(upper.x, upper.y, upper.z) >> shift) & 0xff),
@@ -194,7 +203,7 @@ template <int SPLIT> struct Consumer<Q5_K, SPLIT> {
         mma_tf32(out, a, s0 - h0, s1 - h1);
     }
 
-    static __device__ __forceinline__ void run(const uint8_t *tile, const Chunk &x, float (&acc)[4], const Lane &l, int part) {
+    static __device__ __forceinline__ void run(const uint8_t *tile, const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l, int part) {
         uint4 upper = *reinterpret_cast<const uint4 *>(tile + 2560 + l.g * 16);
         uint4 lower = *reinterpret_cast<const uint4 *>(tile + 2560 + (l.g + 8) * 16);
         float inner[4] = {}, least[4] = {};

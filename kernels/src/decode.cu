@@ -5,7 +5,7 @@
 constexpr int THREADS = 256, WARPS = THREADS / LANES;
 
 // Scores of one query against the keys of two streams: q [2][dim] floats, keys [2][positions][dim] f16.
-extern "C" __global__ void twin_scores(const float *q, const __half *keys, float *y, int positions, int dim) {
+extern "C" __global__ void __launch_bounds__(THREADS) twin_scores(const float *q, const __half *keys, float *y, int positions, int dim) {
     int lane = threadIdx.x % LANES, twin = blockIdx.y;
     int position = blockIdx.x * WARPS + threadIdx.x / LANES;
     if (position >= positions) return;
@@ -41,7 +41,7 @@ __device__ __forceinline__ float block_total(float v, float *shared) {
 }
 
 // One block a row. x, y: [n][cols] floats.
-extern "C" __global__ void softmax_rows(const float *x, float *y, int cols) {
+extern "C" __global__ void __launch_bounds__(THREADS) softmax_rows(const float *x, float *y, int cols) {
     __shared__ float shared[WARPS];
     const float *in = x + int64_t(blockIdx.x) * cols;
     float *out = y + int64_t(blockIdx.x) * cols;
@@ -54,7 +54,7 @@ extern "C" __global__ void softmax_rows(const float *x, float *y, int cols) {
 }
 
 // The first index of the largest logit of each of n rows.
-extern "C" __global__ void argmax_rows(const float *x, int *y, int cols) {
+extern "C" __global__ void __launch_bounds__(THREADS) argmax_rows(const float *x, int *y, int cols) {
     __shared__ float top[WARPS];
     __shared__ int where[WARPS];
     const float *in = x + int64_t(blockIdx.x) * cols;

@@ -10,6 +10,7 @@
 #define cudaSuccess hipSuccess
 #define cudaGetLastError hipGetLastError
 #define cudaError_t hipError_t
+#define __grid_constant__
 #else
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

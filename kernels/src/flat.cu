@@ -37,7 +37,7 @@ __device__ __forceinline__ int8_t element(const uint4 &v, int i) {
 }
 
 // Weights and scales are read and summed: what is left of a GEMV without activations.
-extern "C" __global__ void weight_only(Flat w, float *y) {
+extern "C" __global__ void __launch_bounds__(THREADS) weight_only(Flat w, float *y) {
     __shared__ float shared[WARPS];
     int row = blockIdx.x;
     float acc[1] = {};
@@ -53,7 +53,7 @@ extern "C" __global__ void weight_only(Flat w, float *y) {
 }
 
 // One block a row, one byte a load, every stream's activation read for every weight.
-template <int N> __global__ void flat_scalar(Flat w, const float *x, float *y, int rows) {
+template <int N> __global__ void __launch_bounds__(THREADS) flat_scalar(Flat w, const float *x, float *y, int rows) {
     __shared__ float shared[N * WARPS];
     int row = blockIdx.x;
     float acc[N] = {};
@@ -67,7 +67,7 @@ template <int N> __global__ void flat_scalar(Flat w, const float *x, float *y, i
 }
 
 // The same with loads of 16 bytes, and R rows a block that share the activations they read.
-template <int N, int R> __global__ void flat_vector(Flat w, const float *x, float *y, int rows) {
+template <int N, int R> __global__ void __launch_bounds__(THREADS) flat_vector(Flat w, const float *x, float *y, int rows) {
     __shared__ float shared[N * R * WARPS];
     int row = blockIdx.x * R;
     float acc[N * R] = {};
@@ -97,7 +97,7 @@ template <int N, int R> __global__ void flat_vector(Flat w, const float *x, floa
 }
 
 // Four activation vectors interleaved: one float4 for each column.
-template <int R> __global__ void flat_interleaved(Flat w, const float4 *x, float *y, int rows) {
+template <int R> __global__ void __launch_bounds__(THREADS) flat_interleaved(Flat w, const float4 *x, float *y, int rows) {
     __shared__ float shared[4 * R * WARPS];
     int row = blockIdx.x * R;
     float acc[4 * R] = {};

@@ -1,4 +1,5 @@
-// The packed layout: 16 rows x 256 columns are one tile, all its bytes together, and tiles of a row lie in order.
+// The packed layout: 16 rows x 256 columns are one tile, all its bytes together. Eight row tiles are a group: for each 256
+// columns its tiles lie side by side, then come the next 256 columns, then the next group. The last group may be smaller.
 // Inside a tile the quants have the order in which the lanes of a warp hold the A operand of mma.m16n8k32:
 // lane = 4 g + t holds, for each 32 columns, four words: row g, columns 4t..; row g + 8, columns 4t..; row g, columns
 // 16 + 4t..; row g + 8, columns 16 + 4t... Each tile has exactly the bytes that the file has for it.
@@ -13,14 +14,16 @@
 //       Then, a row, four words: 4 sc(0..3), 4 sc(4..7), 4 m(0..3) in the upper six bits of each byte, with m(4..7) in the
 //       lower bits, highest first; f16 d, f16 dmin.
 //
-// Activations: a chunk for each 256 columns: int8 [8 blocks][n][t][columns 4t.., 16 + 4t..], float scale [8][even n],
-// float sum of the 32 values [8][even n].
+// Activations: a chunk for each 256 columns: int8 [8 blocks][width][t][columns 4t.., 16 + 4t..], float scale
+// [8][width, at least 2], float sum of the 32 values [8][the same]. The width is n rounded up to 1, 2, 4 or 8; vectors
+// past n are zero.
 #pragma once
 #include "args.h"
 
-constexpr int TILE_ROWS = 16, TILE_COLS = 256;
+constexpr int TILE_ROWS = 16, TILE_COLS = 256, GROUP_TILES = 8;
 
-__host__ __device__ constexpr int even(int n) { return (n + 1) & ~1; }
-__host__ __device__ constexpr int chunk_scales(int n) { return 256 * n; }
-__host__ __device__ constexpr int chunk_bytes(int n) { return 256 * n + 64 * even(n); }
+__host__ __device__ constexpr int width_of(int n) { return n <= 2 ? n : n <= 4 ? 4 : 8; }
+__host__ __device__ constexpr int scale_stride(int width) { return width < 2 ? 2 : width; }
+__host__ __device__ constexpr int chunk_scales(int width) { return 256 * width; }
+__host__ __device__ constexpr int chunk_bytes(int width) { return 256 * width + 64 * scale_stride(width); }
 __host__ __device__ constexpr int tile_bytes(int format) { return format == Q8_0 ? 4352 : format == Q6_K ? 3360 : 2816; }

@@ -7,6 +7,12 @@
 #include "args.h"
 #include "device.h"
 
+#ifdef __HIP__
+#define STREAM_NAME "P12ihipStream_t"
+#else
+#define STREAM_NAME "P11CUstream_st"
+#endif
+
 enum { TYPE_F32 = 0, TYPE_Q8_0 = 8, TYPE_Q5_K = 13, TYPE_Q6_K = 14 };
 
 struct InitParams {
@@ -29,6 +35,7 @@ static struct {
     MulMatVecQ mul;
     QuantiseRow quantise;
     const char *error;
+    const char *commit;
     char backend[1 << 16];  // a backend context of zeros: the kernel's launcher reads its device number only
 } peer;
 
@@ -36,6 +43,9 @@ static struct {
 static int64_t padded(int cols) { return (int64_t(cols) + 511) / 512 * 512; }
 
 static int type_of(int format) { return format == Q8_0 ? TYPE_Q8_0 : format == Q6_K ? TYPE_Q6_K : TYPE_Q5_K; }
+
+// The commit that the library says it was built from.
+extern "C" const char *peer_commit() { return peer.commit; }
 
 extern "C" const char *peer_error() { return peer.error ? peer.error : "unknown"; }
 
@@ -51,12 +61,15 @@ extern "C" int peer_open(const char *base, const char *cuda) {
     Init init = (Init)dlsym(lib_base, "ggml_init");
     peer.tensor = (Tensor)dlsym(lib_base, "ggml_new_tensor_2d");
     peer.mul = (MulMatVecQ)dlsym(
-        lib, "_Z26ggml_cuda_op_mul_mat_vec_qR25ggml_backend_cuda_contextPK11ggml_tensorS3_PS1_PKcPKfS6_PfllllP11CUstream_st");
-    peer.quantise = (QuantiseRow)dlsym(lib, "_Z22quantize_row_q8_1_cudaPKfPKiPv9ggml_typellllllllP11CUstream_st");
+        lib, "_Z26ggml_cuda_op_mul_mat_vec_qR25ggml_backend_cuda_contextPK11ggml_tensorS3_PS1_PKcPKfS6_Pfllll" STREAM_NAME);
+    peer.quantise = (QuantiseRow)dlsym(lib, "_Z22quantize_row_q8_1_cudaPKfPKiPv9ggml_typellllllll" STREAM_NAME);
     if (!init || !peer.tensor || !peer.mul || !peer.quantise) {
         peer.error = "this build of llama.cpp does not export mul_mat_vec_q's launcher under the name that is known here";
         return -1;
     }
+    typedef const char *(*Commit)();
+    Commit commit = (Commit)dlsym(lib_base, "ggml_commit");
+    peer.commit = commit ? commit() : "unknown";
     peer.context = init(InitParams{size_t(1) << 20, nullptr, true});
     return 0;
 }

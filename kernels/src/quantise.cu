@@ -25,33 +25,34 @@ extern "C" __global__ void quantise_plain(const float *x, int8_t *q, float *scal
     }
 }
 
-// x: [n][cols] floats. out: [cols / 256] chunks, see packed.h.
-extern "C" __global__ void quantise_chunks(const float *x, uint8_t *out, int cols, int n) {
+// x: [n][cols] floats. out: [cols / 256] chunks, see packed.h; vectors past n are zero.
+extern "C" __global__ void quantise_chunks(const float *x, uint8_t *out, int cols, int n, int width) {
     int lane = threadIdx.x % LANES;
     int block = (blockIdx.x * blockDim.x + threadIdx.x) / LANES;
     int per_column = cols / 32;
-    if (block >= n * per_column) return;
+    if (block >= width * per_column) return;
     int column = block / per_column, b = block % per_column;
-    uint8_t *chunk = out + int64_t(b / 8) * chunk_bytes(n);
+    uint8_t *chunk = out + int64_t(b / 8) * chunk_bytes(width);
     int j = b % 8, quarter = lane % 16;
     float scale, sum;
-    int v = quantise_lane(x[int64_t(column) * cols + b * 32 + lane], scale, sum);
-    chunk[(j * n + column) * 32 + quarter / 4 * 8 + lane / 16 * 4 + quarter % 4] = uint8_t(v);
+    int v = quantise_lane(column < n ? x[int64_t(column) * cols + b * 32 + lane] : 0.0f, scale, sum);
+    chunk[(j * width + column) * 32 + quarter / 4 * 8 + lane / 16 * 4 + quarter % 4] = uint8_t(v);
     if (lane == 0) {
-        float *scales = reinterpret_cast<float *>(chunk + chunk_scales(n));
-        scales[j * even(n) + column] = scale;
-        scales[(8 + j) * even(n) + column] = sum;
+        float *scales = reinterpret_cast<float *>(chunk + chunk_scales(width));
+        scales[j * scale_stride(width) + column] = scale;
+        scales[(8 + j) * scale_stride(width) + column] = sum;
     }
 }
 
 extern "C" int launch_quantise(const Args *a, void *stream) {
-    if (a->cols % 256 || a->n < 1) return BAD_ARGUMENT;
-    int groups = a->n * (a->cols / 32), per_block = 4;
+    if (a->cols % 256 || a->n < 1 || a->n > 8) return BAD_ARGUMENT;
+    int width = a->kind == 0 ? a->n : width_of(a->n);
+    int groups = width * (a->cols / 32), per_block = 4;
     dim3 grid((groups + per_block - 1) / per_block), block(per_block * LANES);
     if (a->kind == 0)
         quantise_plain<<<grid, block, 0, cudaStream_t(stream)>>>((const float *)a->x, (int8_t *)a->y, (float *)a->y2,
                                                                  a->cols, a->n);
     else
-        quantise_chunks<<<grid, block, 0, cudaStream_t(stream)>>>((const float *)a->x, (uint8_t *)a->y, a->cols, a->n);
+        quantise_chunks<<<grid, block, 0, cudaStream_t(stream)>>>((const float *)a->x, (uint8_t *)a->y, a->cols, a->n, width);
     return cudaGetLastError();
 }

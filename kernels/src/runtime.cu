@@ -131,10 +131,9 @@ int timed_replay(Timed *t, float *us) {
 }
 
 int timed_destroy(Timed *t) {
-    cudaGraphExecDestroy(t->exec);
-    cudaEventDestroy(t->begin);
-    cudaEventDestroy(t->end);
+    cudaError_t status[3] = {cudaGraphExecDestroy(t->exec), cudaEventDestroy(t->begin), cudaEventDestroy(t->end)};
     delete t;
+    for (cudaError_t s : status) TRY(s);
     return DONE;
 }
 
