@@ -58,6 +58,13 @@ def shapes_of(text: str) -> list[tuple[int, int]]:
     return [(rows, cols) for rows, cols in pairs]
 
 
+def streams_of(text: str) -> list[int]:
+    try:
+        return [int(n) for n in text.split(",")]
+    except ValueError:
+        raise KernelError(f"streams are whole numbers, separated by commas, not {text!r}.") from None
+
+
 def chosen(text: str, known: Iterable[str], what: str) -> list[str]:
     names = text.split(",")
     for name in names:
@@ -131,8 +138,8 @@ class Session:
                 reason = f"relative error {error:.2e} is above {case.variant.tolerance:g}: it is not timed."
                 self.rows.append(blank(case, "cold", "failed", reason, error))
                 print(f"{case.variant.name} {fmt} {rows} x {cols}, {case.streams} streams: {reason}", file=sys.stderr)
+        peers = self._peers(matrix, fmt, {case.streams for case, _, _ in passed})
         if not self.options.once:
-            peers = self._peers(matrix, fmt, {case.streams for case, _, _ in passed})
             for cache in self.options.caches.split(","):
                 self._time(matrix, size, passed, peers, cache)
         matrix.free()
@@ -228,7 +235,9 @@ def main(argv: list[str]) -> int:
         names = chosen(options.variants, variants.BY_NAME, "variant")
         formats = chosen(options.formats, ("Q8_0", "Q6_K", "Q5_K", "SSQ", "F16", "F32"), "format")
         chosen(options.caches, contest.CACHES, "cache state")
-        streams = [int(n) for n in options.streams.split(",")]
+        streams = streams_of(options.streams)
+        if options.blocks < 1:
+            raise KernelError(f"the number of blocks must be at least 1, not {options.blocks}.")
         shapes = shapes_of(options.shapes)
         session = Session(options)
         for rows, cols in shapes:

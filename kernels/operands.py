@@ -160,15 +160,13 @@ def _packed(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator
     device.run("quantise", Args(x=given.address, y=chunks.address, cols=matrix.cols, n=case.streams, kind=1))
     fmt = FORMATS[case.format]
     plan = variants.plan(fmt, matrix.rows, matrix.cols, case.streams)
-    starts = shares.starts(plan, matrix.rows, matrix.cols, device.facts.multiprocessors)
-    blocks = len(starts) - 1
-    first, work = device.array(starts), Buffer(device, blocks * layouts.GROUP_TILES * 512)
-    flags = device.array(np.zeros(blocks, np.int32))
-    base = _common(
-        matrix, case, x=chunks.address, y=y.address, work=work.address, flags=flags.address, starts=first.address
-    )
-    base.split, base.stages, base.grid = plan.split, plan.stages, blocks
-    kept = [given, chunks, first, work, flags]
+    share = shares.share(plan, matrix.rows, matrix.cols, device.facts.multiprocessors)
+    work = Buffer(device, share.blocks * layouts.GROUP_TILES * 512)
+    flags = device.array(np.zeros(share.blocks, np.int32))
+    base = _common(matrix, case, x=chunks.address, y=y.address, work=work.address, flags=flags.address)
+    base.split, base.stages = plan.split, plan.stages
+    base.grid, base.pieces, base.piece = share.blocks, share.pieces, share.piece
+    kept = [given, chunks, work, flags]
     return Launch("packed", _for_each(base, w=matrix.buffers("packed")), y, expected, "f4", kept)
 
 

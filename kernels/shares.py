@@ -27,22 +27,33 @@ class Plan:
     extra: int = 0
 
 
-def starts(plan: Plan, rows: int, cols: int, multiprocessors: int) -> np.ndarray:
-    """int32 [blocks of threads + 1]: the first unit of each, and the number of units."""
-    groups = -(-rows // (TILE_ROWS * GROUP_TILES))
-    per_group = cols // TILE_COLS
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """`blocks` of threads; with `pieces`, so many a row group, of `piece` units each, the last with the rest."""
+
+    blocks: int
+    pieces: int
+    piece: int
+
+    def starts(self, rows: int, cols: int) -> np.ndarray:
+        """int64 [blocks + 1]: the first unit of each block of threads, and the number of units. As in src/packed.cu."""
+        index, per_group = np.arange(self.blocks + 1, dtype=np.int64), cols // TILE_COLS
+        if self.pieces:
+            return index // self.pieces * per_group + index % self.pieces * self.piece
+        return index * groups_of(rows) * per_group // self.blocks
+
+
+def groups_of(rows: int) -> int:
+    return -(-rows // (TILE_ROWS * GROUP_TILES))
+
+
+def share(plan: Plan, rows: int, cols: int, multiprocessors: int) -> Shares:
+    """Pieces where the plan wants them and they fit the chip at once, even shares elsewhere; no block without a unit."""
+    groups, per_group = groups_of(rows), cols // TILE_COLS
     blocks = multiprocessors * plan.per_unit
-    if plan.pieces and plan.pieces * groups <= blocks and plan.pieces <= per_group:
-        return _pieces(groups, per_group, plan.pieces, plan.extra)
-    units = groups * per_group
-    blocks = min(blocks, units)
-    return (np.arange(blocks + 1, dtype=np.int64) * units // blocks).astype(np.int32)
-
-
-def _pieces(groups: int, per_group: int, pieces: int, extra: int) -> np.ndarray:
-    even = max(1, (per_group - extra) // pieces) if pieces > 1 else per_group
-    cuts = np.arange(pieces) * even
-    return np.append((np.arange(groups)[:, None] * per_group + cuts).ravel(), groups * per_group).astype(np.int32)
+    if plan.pieces and plan.pieces * groups <= blocks and plan.pieces + plan.extra <= per_group:
+        return Shares(plan.pieces * groups, plan.pieces, (per_group - plan.extra) // plan.pieces)
+    return Shares(min(blocks, groups * per_group), 0, 0)
 
 
 def stage_bytes(bytes_256: int, streams: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kernels import reference
-from kernels.layouts import FORMATS, GROUP_TILES, TILE_COLS, TILE_ROWS, Format
+from kernels.layouts import FORMATS, TILE_COLS, TILE_ROWS, Format
 from kernels.shares import Plan
 
 K_FORMATS = ("Q8_0", "Q6_K", "Q5_K")
@@ -121,7 +121,3 @@ def activation_bytes(v: Variant, cols: int, streams: int) -> int:
     chunks = cols // 256 * (256 * padded + 64 * max(padded, 2))
     plain = streams * (cols + cols // 32 * 8)
     return {"none": 0, "chunks": chunks, "plain": plain}.get(v.activations, streams * cols * 4)
-
-
-def groups_of(rows: int) -> int:
-    return -(-rows // (TILE_ROWS * GROUP_TILES))

@@ -10,7 +10,6 @@ struct Args {
     void *y;             // output, column after column
     void *y2;            // second output
     void *work;          // partial sums of a packed kernel
-    const int *starts;   // first unit of each block of threads, and the end
     int *flags;          // one for each partial sum, zero before and after a launch
     int64_t bytes;       // of a plain read or copy
     int rows, cols, n;   // n: activation vectors
@@ -18,6 +17,7 @@ struct Args {
     int kind;            // which kernel of a family
     int split;           // packed: parts of a tile, a warp each
     int stages;          // packed: pipeline depth
+    int pieces, piece;   // packed: blocks of threads a row group, units of all but its last; 0: even shares
     int grid, block;     // 0: the launcher chooses
 };
 

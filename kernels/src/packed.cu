@@ -3,8 +3,8 @@
 // and one deals with finished sums, so that no fence and no wait for another block ever stops the multiplying ones:
 // behind a deep queue of fetches such a round trip takes microseconds.
 //
-// Work is counted in units: a group of 8 row tiles x 256 columns. Each block of threads takes the units starts[i] to
-// starts[i + 1] of the whole matrix, so the shares are even whatever the shape. A group that ends in a later block is
+// Work is counted in units: a group of 8 row tiles x 256 columns. Each block of threads takes a run of units
+// of the whole matrix, so the shares are even whatever the shape. A group that ends in a later block is
 // worked on first and its sums are left in `work`; the block that holds the group's end adds them in a fixed order.
 // It waits only for blocks of lower index, which have started before it: no deadlock, same result every time.
 #include "args.h"
@@ -51,6 +51,13 @@ __device__ __forceinline__ void fetch(void *to, const void *from, uint32_t bytes
 #endif
 
 #if HAS_MMA
+// The first unit of each block of threads; that of block `grid` is the number of units (kernels/shares.py says the same).
+__device__ __forceinline__ int start_of(const Args &a, int block, int superblocks) {
+    if (a.pieces) return block / a.pieces * superblocks + block % a.pieces * a.piece;
+    int groups = (a.rows / TILE_ROWS + GROUP_TILES - 1) / GROUP_TILES;
+    return int(int64_t(block) * groups * superblocks / a.grid);
+}
+
 // The units of one block of threads as pieces, each within one group; the piece whose group goes on elsewhere comes first.
 struct Pieces {
     int superblocks, first, end, cut, cursor;
@@ -58,8 +65,8 @@ struct Pieces {
     int at, stop, group;   // the piece in hand: units at to stop
     bool finished, begun;  // it holds the group's last unit, its first
 
-    __device__ __forceinline__ Pieces(const int *starts, int block, int superblocks) : superblocks(superblocks) {
-        first = starts[block], end = starts[block + 1];
+    __device__ __forceinline__ Pieces(const Args &a, int block) : superblocks(a.cols / TILE_COLS) {
+        first = start_of(a, block, superblocks), end = start_of(a, block + 1, superblocks);
         cut = max(first, end - end % superblocks);
         tail = cut < end, cursor = first;
     }
@@ -109,11 +116,10 @@ struct Sums {
         if (lane == 0) write_flag(a.flags + blockIdx.x, 1);
     }
     // What earlier blocks of threads left, nearest first.
-    __device__ __forceinline__ void collect(const Args &a, int group_start, int lane) {
+    __device__ __forceinline__ void collect(const Args &a, const Pieces &pieces, int lane) {
+        int group_start = pieces.group * pieces.superblocks;
         for (int c = int(blockIdx.x) - 1; c >= 0; --c) {
-            int from = a.starts[c], to = a.starts[c + 1];
-            if (to <= group_start) break;
-            if (from == to) continue;
+            if (start_of(a, c + 1, pieces.superblocks) <= group_start) break;
             while (read_flag(a.flags + c) == 0) {}
             const float4 *left = reinterpret_cast<const float4 *>(a.work) + c * GROUP_TILES * LANES + lane;
 #pragma unroll
@@ -137,7 +143,7 @@ struct Sums {
 
 __device__ __forceinline__ void finish(Sums &sums, const Args &a, const Pieces &pieces, const Lane &l) {
     if (!pieces.finished) return sums.leave(a, l.index);
-    if (!pieces.begun) sums.collect(a, pieces.group * pieces.superblocks, l.index);
+    if (!pieces.begun) sums.collect(a, pieces, l.index);
     sums.store(a, pieces.group, l);
 }
 #endif
@@ -152,7 +158,7 @@ __global__ void __launch_bounds__(LANES *(GROUP_TILES *SPLIT + 2), 1) gemv_packe
     __shared__ float4 parts[WARPS * LANES];
     const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES, row_tiles = a.rows / TILE_ROWS;
     const uint8_t *weights = reinterpret_cast<const uint8_t *>(a.w), *chunks = reinterpret_cast<const uint8_t *>(a.x);
-    Pieces pieces(a.starts, blockIdx.x, a.cols / TILE_COLS);
+    Pieces pieces(a, blockIdx.x);
 #if HAS_BULK
     __shared__ uint64_t full[MAX_STAGES], empty[MAX_STAGES], done, taken;
     if (threadIdx.x == 0) {
@@ -263,6 +269,7 @@ template <int FORMAT> static int choose(const Args &a, cudaStream_t stream) {
 
 extern "C" int launch_packed(const Args *a, void *stream) {
     if (a->rows % TILE_ROWS || a->cols % TILE_COLS || a->n < 1 || a->n > 8) return BAD_ARGUMENT;
+    if (a->grid < 1 || a->pieces < 0 || (a->pieces && a->grid % a->pieces)) return BAD_ARGUMENT;
     if (a->stages < 1 || a->stages > MAX_STAGES || a->split < 1 || a->split > 2) return BAD_ARGUMENT;
     if (a->format == Q8_0) return choose<Q8_0>(*a, cudaStream_t(stream));
     if (a->format == Q6_K) return choose<Q6_K>(*a, cudaStream_t(stream));
