@@ -1,4 +1,4 @@
-"""`python -m kernels.bench`: checks every kernel against its oracle, times it against ceilings and llama.cpp, records it.
+"""`python -m kernels.bench`: checks kernels against oracles, times them against ceilings and llama.cpp, records it.
 
 It knows no verdict: shares, ratios and intervals are computed from the records by whoever reads them. The table that it
 prints is of medians, for orientation.
@@ -177,8 +177,8 @@ class Session:
             for i, us in enumerate(entry.times):
                 self.rows.append(
                     replace(
-                        empty, status="ok", block=i, us=us, ceiling_us=ceiling.times[i], copy_gb_s=copied / copy.times[i],
-                        peer_us=rival.times[i] if rival else None,
+                        empty, status="ok", block=i, us=us, ceiling_us=ceiling.times[i],
+                        copy_gb_s=copied / copy.times[i], peer_us=rival.times[i] if rival else None,
                     )
                 )  # fmt: skip
             self._line(case, cache, entry, ceiling, rival, error)
@@ -189,8 +189,8 @@ class Session:
         us, top = float(np.median(entry.times)), float(np.median(ceiling.times))
         against = f"{np.median(rival.times) / us:5.2f}x {PEER}" if rival else ""
         print(
-            f"{case.variant.name:17} {case.format:5} n={case.streams} {case.rows:6} x {case.cols:5} {cache} {us:8.2f} us  "
-            f"{top / us:6.1%} of a plain read ({top:.2f} us)  err {error:.1e}  {against}",
+            f"{case.variant.name:17} {case.format:5} n={case.streams} {case.rows:6} x {case.cols:5} {cache} {us:8.2f} us "
+            f" {top / us:6.1%} of a plain read ({top:.2f} us)  err {error:.1e}  {against}",
             flush=True,
         )
 
@@ -216,10 +216,11 @@ def environment(session: Session) -> dict[str, object]:
         subprocess.run([build.flags(arch)[0], "--version"], capture_output=True, text=True).stdout.strip().splitlines()
     )
     return {
-        "gpu": facts.name, "arch": arch, "driver": facts.driver, "compiler": compiler[-2:], "flags": build.flags(arch)[1:],
+        "gpu": facts.name, "arch": arch, "driver": facts.driver, "compiler": compiler[-2:],
+        "flags": build.flags(arch)[1:],
         "peak_gb_s": facts.peak_gb_s, "l2_bytes": facts.l2_bytes, "multiprocessors": facts.multiprocessors,
         "llama_cpp_commit": session.device.peer_commit() if session.peer else None, "source_hash": build.source_hash(),
-        "activations": "int8 with a float scale for 32 values, quantised before the kernel; its time is not counted, nor the peer's",
+        "activations": "int8, a float scale for 32 values, quantised before the kernel; that time is not counted, ours or the peer's",
         "python": platform.python_version(),
     }  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Compiles the kernels of `src/` into one shared library. Knows compilers and flags; loads nothing and runs nothing.
 
-The library is kept in `build/kernels/<hash of sources and command>/` under the working directory; PTI_KERNELS_BUILD names
-another folder. A machine with no compiler can use what was built elsewhere and brought there.
+The library is kept in `build/kernels/` under the working directory, by the hash of sources and flags; PTI_KERNELS_BUILD
+names another folder. A machine with no compiler can use what was built elsewhere and brought there.
 """
 
 from __future__ import annotations

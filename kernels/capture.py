@@ -1,6 +1,6 @@
-"""`python -m kernels.capture`: runs a profiler over single launches and keeps what it printed, unedited, a file each case.
+"""`python -m kernels.capture`: runs ncu over single launches and keeps what it printed, unedited, a file each case.
 
-It reads nothing of what it keeps. ncu on NVIDIA; on AMD rocprof's counters are asked for with an input file of its own.
+It reads nothing of what it keeps. NVIDIA only.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def capture(folder: Path, variant: str, fmt: str, streams: int, rows: int, cols:
 
 
 def main(argv: list[str]) -> int:
-    p = argparse.ArgumentParser(prog="python -m kernels.capture", description="Counters of single launches, as ncu prints them.")
+    p = argparse.ArgumentParser(
+        prog="python -m kernels.capture", description="Counters of launches, as ncu prints them."
+    )
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--variants", default="packed_mma")
     p.add_argument("--formats", default="Q8_0,Q6_K,Q5_K")

@@ -1,4 +1,4 @@
-"""Times all contenders of one matrix in balanced blocks: each once a block, in random order, every second block reversed.
+"""Times all contenders of one matrix in balanced blocks: each once, in random order, every second block reversed.
 
 It knows launches and graphs, and nothing of formats, files or verdicts.
 """
@@ -65,7 +65,7 @@ def ceilings(device: Device, buffers: list[Buffer], size: int, scratch: Buffer) 
 
 
 def _read_shapes(size: int, multiprocessors: int, scratch: int) -> list[tuple[int, int, int]]:
-    """Loads in flight a thread, threads, blocks: enough blocks for all bytes at once, or a few for each multiprocessor."""
+    """Loads in flight a thread, threads, blocks: enough for all bytes at once, or a few for each multiprocessor."""
     shapes = []
     for kind in (2, 4, 8):
         for block in (256, 512, 1024):

@@ -1,4 +1,4 @@
-"""The compiled library and the GPU behind it: memory, launches, graphs with their times. Knows no variant and no format."""
+"""The compiled library and the GPU behind it: memory, launches, graphs and their times. Knows no variant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class Args(c.Structure):
     _fields_ = (
         *[(name, c.c_void_p) for name in ("w", "w2", "x", "x2", "y", "y2", "work", "flags")],
         ("bytes", c.c_int64),
-        *[(name, c.c_int) for name in ("rows", "cols", "n", "format", "kind", "split", "stages", "pieces", "piece", "grid", "block")],
+        *[(name, c.c_int) for name in ("rows", "cols", "n", "format", "kind", "split", "stages")],
+        *[(name, c.c_int) for name in ("pieces", "piece", "grid", "block")],
     )
 
 
@@ -140,7 +141,7 @@ class Device:
         self.check(self.lib.device_memory(c.byref(free), c.byref(total)))
         if size > free.value:
             raise KernelError(
-                f"{size / 1e9:.1f} GB of GPU memory are needed and {free.value / 1e9:.1f} GB are free; choose a smaller shape."
+                f"{size / 1e9:.1f} GB of GPU memory are needed, {free.value / 1e9:.1f} GB are free; choose a smaller shape."
             )
         self.check(self.lib.device_alloc(c.byref(address), size))
         return address.value or 0

@@ -62,7 +62,7 @@ def pack(fmt: Format, blocks: np.ndarray, cols: int) -> np.ndarray:
     rows = blocks.shape[0]
     if rows % TILE_ROWS or cols % TILE_COLS:
         raise KernelError(
-            f"a matrix of {rows} x {cols} cannot be packed: rows must be a multiple of {TILE_ROWS}, columns of {TILE_COLS}."
+            f"{rows} x {cols} cannot be packed: rows must be a multiple of {TILE_ROWS}, columns of {TILE_COLS}."
         )
     data = blocks.reshape(rows, cols // 256, fmt.bytes_256)
     tiles = {"Q8_0": _pack_q8_0, "Q6_K": _pack_q6_k, "Q5_K": _pack_q5_k}[fmt.name](data)
@@ -162,8 +162,8 @@ def _q6_bits(values: np.ndarray) -> np.ndarray:
 def _pack_q6_k(data: np.ndarray) -> np.ndarray:
     lanes = _to_lanes(((q6_values(data) ^ 32) << 2).astype(np.uint8))  # 4 (q - 32) as a signed byte
     spare = lanes[..., 3, :]
-    words = np.stack([lanes[..., 0, :] | spare >> 6, lanes[..., 1, :] | (spare >> 4 & 3), lanes[..., 2, :] | (spare >> 2 & 3)],
-                     axis=4)  # tile, s, block, lane, word, byte  # fmt: skip
+    words = [lanes[..., i, :] | (spare >> 6 - 2 * i & 3) for i in range(3)]
+    words = np.stack(words, axis=4)  # tile, s, block, lane, word, byte
     t, s = words.shape[:2]
     quants = words.transpose(0, 1, 3, 2, 4, 5).reshape(t, s, 32, 6, 16).transpose(0, 1, 3, 2, 4)
     d = np.ascontiguousarray(data[..., 208:]).view("<u2")

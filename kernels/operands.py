@@ -20,7 +20,7 @@ PEER = "llama.cpp"
 
 
 class Matrix:
-    """One weight matrix: `blocks` are its distinct rows as the file has them; each form is made when first asked for."""
+    """One weight matrix: `blocks` are its distinct rows as the file has them; each form is made when asked for."""
 
     def __init__(self, device: Device, name: str, rows: int, cols: int, copies: int, rng: np.random.Generator) -> None:
         self.device, self.name, self.rows, self.cols, self.copies = device, name, rows, cols, copies

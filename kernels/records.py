@@ -1,4 +1,4 @@
-"""What a run leaves behind: env.json and timings.csv.gz, written whole or not at all. Knows no device and no verdict."""
+"""What a run leaves behind: env.json and timings.csv.gz, written whole or not at all. Knows no device, no verdict."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from kernels.errors import KernelError
 
 COLUMNS = (
-    "variant", "format", "streams", "rows", "cols", "cache", "status", "reason", "layout", "bytes_per_weight", "weight_bytes",
-    "bytes_read", "max_rel_err", "tolerance", "block", "us", "ceiling_us", "copy_gb_s", "peer_us",
+    "variant", "format", "streams", "rows", "cols", "cache", "status", "reason", "layout", "bytes_per_weight",
+    "weight_bytes", "bytes_read", "max_rel_err", "tolerance", "block", "us", "ceiling_us", "copy_gb_s", "peer_us",
 )  # fmt: skip
 
 

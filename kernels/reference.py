@@ -1,13 +1,13 @@
 """What each kernel must compute, in float64. It knows no device and no timing.
 
-The dequantisers follow ggml's block layouts (ggml-common.h, ggml-quants.c); gguf's own dequantiser checks them in tests.
+The dequantisers follow ggml's block layouts (ggml-common.h, ggml-quants.c); gguf's own checks them in tests.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from kernels.layouts import Q6_K, Q8_0, Format, q5_values, q6_values, q5_scales
+from kernels.layouts import Q6_K, Q8_0, Format, q5_scales, q5_values, q6_values
 
 FLOAT_TOLERANCE = 1e-3
 INT8_TOLERANCE = 1e-2  # int8 activations with one scale for 32 values

@@ -48,7 +48,7 @@ def groups_of(rows: int) -> int:
 
 
 def share(plan: Plan, rows: int, cols: int, multiprocessors: int) -> Shares:
-    """Pieces where the plan wants them and they fit the chip at once, even shares elsewhere; no block without a unit."""
+    """Pieces where the plan wants them and they fit the chip, even shares elsewhere; no block without a unit."""
     groups, per_group = groups_of(rows), cols // TILE_COLS
     blocks = multiprocessors * plan.per_unit
     if plan.pieces and plan.pieces * groups <= blocks and plan.pieces + plan.extra <= per_group:

@@ -1,8 +1,7 @@
 """The list of kernels, what each can take, and why it cannot run where it cannot. Knows no timing and no result.
 
-A kernel of one's own is one line in VARIANTS (and a launcher in src/). Where the activations are int8, they are quantised
-before the kernel, as llama.cpp does it, with one float scale for 32 values; the time is the kernel's alone, for the
-peer too.
+A kernel of one's own is one line in VARIANTS (and a launcher in src/). Int8 activations are quantised before the
+kernel, as llama.cpp does it, with one float scale for 32 values; the time is the kernel's alone, for the peer too.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ STREAMS = (1, 2, 3, 4, 5, 6, 7, 8)
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """`launcher` and `kind`: the C function and the kernel in its family. `weights` and `activations`: the operands' form.
+    """`launcher` and `kind`: the C function and the kernel in its family. `weights`, `activations`: the operands' form.
 
-    weights: file (blocks as GGUF has them), packed (src/packed.h), flat (a plane of int8, a plane of scales), ssq, keys,
+    weights: file (blocks as GGUF has them), packed (src/packed.h), flat (a plane of int8, one of scales), ssq, keys,
     none. activations: float, interleaved, plain and chunks (int8), twins, none.
     """
 

@@ -30,7 +30,7 @@ def test_hipcc_is_told_its_platform():
 def test_no_compiler_is_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PTI_KERNELS_BUILD", str(tmp_path / "build"))
-    with pytest.raises(KernelError, match="nvcc is not on the PATH.*bring .*libkernels.so"):
+    with pytest.raises(KernelError, match=r"nvcc is not on the PATH.*bring .*libkernels.so"):
         build.build("sm_90")
 
 
@@ -40,7 +40,7 @@ def test_a_compiler_that_fails_is_quoted_and_leaves_nothing(monkeypatch, tmp_pat
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     monkeypatch.setenv("PTI_KERNELS_BUILD", str(tmp_path / "build"))
-    with pytest.raises(KernelError, match="could not compile the kernels for sm_90: a.cu.3.: error: no such thing"):
+    with pytest.raises(KernelError, match=r"could not compile the kernels for sm_90: a.cu.3.: error: no such thing"):
         build.build("sm_90")
     assert not list((tmp_path / "build").rglob("lib*"))
 

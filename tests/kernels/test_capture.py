@@ -19,7 +19,8 @@ def ncu(monkeypatch, tmp_path):
 
 def test_output_is_kept_unedited(ncu, tmp_path):
     ncu('echo "==PROF== Connected"\necho \'"ID","Metric"\'\necho \'"0","1,024"\'\necho noise >&2\n')
-    assert capture.main(["--out", str(tmp_path / "c"), "--formats", "Q6_K", "--streams", "4", "--shapes", "16x256"]) == 0
+    asked = ["--formats", "Q6_K", "--streams", "4", "--shapes", "16x256"]
+    assert capture.main(["--out", str(tmp_path / "c"), *asked]) == 0
     path = tmp_path / "c" / "ncu_packed_mma_Q6_K_n4_16x256.csv"
     assert path.read_text() == '==PROF== Connected\n"ID","Metric"\n"0","1,024"\n'
     assert list((tmp_path / "c").iterdir()) == [path]

@@ -86,7 +86,7 @@ def test_packed_scales_of_q5_k(rng):
     scales, least = layouts.q5_scales(blocks[:, 4:16])
     for row in range(16):
         a, b, c, d = (int(w) for w in words_of(tile, 2560 + row * 16, 4))
-        found = [w >> 8 * i & 0xFC for w in (a, b, c) for i in range(4)] + [spare_six(a, b, c) >> 8 * i & 0xFF for i in range(4)]
+        found = [w >> 8 * i & 0xFC for w in (a, b, c, spare_six(a, b, c)) for i in range(4)]
         assert found == [4 * int(v) for v in (*scales[row], *least[row])]
         assert d.to_bytes(4, "little") == blocks[row, :4].tobytes()
 
