@@ -189,7 +189,8 @@ class Session:
         us, top = float(np.median(entry.times)), float(np.median(ceiling.times))
         against = f"{np.median(rival.times) / us:5.2f}x {PEER}" if rival else ""
         print(
-            f"{case.variant.name:17} {case.format:5} n={case.streams} {case.rows:6} x {case.cols:5} {cache} {us:8.2f} us "
+            f"{case.variant.name:17} {case.format:5} n={case.streams} {case.rows:6} x {case.cols:5} {cache} "
+            f"{us:8.2f} us"
             f" {top / us:6.1%} of a plain read ({top:.2f} us)  err {error:.1e}  {against}",
             flush=True,
         )
@@ -220,7 +221,8 @@ def environment(session: Session) -> dict[str, object]:
         "flags": build.flags(arch)[1:],
         "peak_gb_s": facts.peak_gb_s, "l2_bytes": facts.l2_bytes, "multiprocessors": facts.multiprocessors,
         "llama_cpp_commit": session.device.peer_commit() if session.peer else None, "source_hash": build.source_hash(),
-        "activations": "int8, a float scale for 32 values, quantised before the kernel; that time is not counted, ours or the peer's",
+        "activations":
+            "int8, a float scale for 32 values, quantised before the kernel (not counted, ours or the peer's)",
         "python": platform.python_version(),
     }  # fmt: skip
 

@@ -141,7 +141,8 @@ class Device:
         self.check(self.lib.device_memory(c.byref(free), c.byref(total)))
         if size > free.value:
             raise KernelError(
-                f"{size / 1e9:.1f} GB of GPU memory are needed, {free.value / 1e9:.1f} GB are free; choose a smaller shape."
+                f"{size / 1e9:.1f} GB of GPU memory are needed, "
+                f"{free.value / 1e9:.1f} GB are free; choose a smaller shape."
             )
         self.check(self.lib.device_alloc(c.byref(address), size))
         return address.value or 0

@@ -11,7 +11,8 @@ from kernels.errors import KernelError
 def row(**changes):
     fields = {
         "variant": "packed_mma", "format": "Q6_K", "streams": 4, "rows": 16, "cols": 256, "cache": "cold",
-        "status": "ok", "reason": "", "layout": "repacked", "bytes_per_weight": 0.82, "weight_bytes": 3360, "bytes_read": 4000,
+        "status": "ok", "reason": "", "layout": "repacked", "bytes_per_weight": 0.82,
+        "weight_bytes": 3360, "bytes_read": 4000,
         "max_rel_err": 0.005, "tolerance": 0.01, "block": 0, "us": 2.5,
     }  # fmt: skip
     return records.Row(**{**fields, **changes})
