@@ -17,8 +17,7 @@ class Args(c.Structure):
     _fields_ = (
         *[(name, c.c_void_p) for name in ("w", "w2", "x", "x2", "y", "y2", "work", "flags")],
         ("bytes", c.c_int64),
-        *[(name, c.c_int) for name in ("rows", "cols", "n", "format", "kind", "split", "stages")],
-        *[(name, c.c_int) for name in ("pieces", "piece", "grid", "block")],
+        *[(name, c.c_int) for name in ("rows", "cols", "n", "format", "kind", "form", "shares", "grid", "block")],
     )
 
 

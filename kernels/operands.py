@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels import layouts, reference, shares, variants
+from kernels import layouts, reference, variants
 from kernels.device import Args, Buffer, Device
 from kernels.layouts import FORMATS
 from kernels.variants import Case
@@ -160,12 +160,11 @@ def _packed(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator
     device.run("quantise", Args(x=given.address, y=chunks.address, cols=matrix.cols, n=case.streams, kind=1))
     fmt = FORMATS[case.format]
     plan = variants.plan(fmt, matrix.rows, matrix.cols, case.streams)
-    share = shares.share(plan, matrix.rows, matrix.cols, device.facts.multiprocessors)
-    work = Buffer(device, share.blocks * layouts.GROUP_TILES * 512)
-    flags = device.array(np.zeros(share.blocks, np.int32))
+    tiles = matrix.rows // layouts.TILE_ROWS
+    work = Buffer(device, plan.shares * tiles * 512)
+    flags = device.array(np.zeros(tiles, np.int32))
     base = _common(matrix, case, x=chunks.address, y=y.address, work=work.address, flags=flags.address)
-    base.split, base.stages = plan.split, plan.stages
-    base.grid, base.pieces, base.piece = share.blocks, share.pieces, share.piece
+    base.form, base.shares, base.block = plan.form, plan.shares, 32 * plan.warps
     kept = [given, chunks, work, flags]
     return Launch("packed", _for_each(base, w=matrix.buffers("packed")), y, expected, "f4", kept)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from kernels import reference
 from kernels.layouts import FORMATS, TILE_COLS, TILE_ROWS, Format
-from kernels.shares import Plan
 
 K_FORMATS = ("Q8_0", "Q6_K", "Q5_K")
 STREAMS = (1, 2, 3, 4, 5, 6, 7, 8)
@@ -102,9 +101,18 @@ def _listed(streams: tuple[int, ...]) -> str:
     return " or ".join(map(str, streams))
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the packed kernel is launched: which of its forms, warps a block of threads, blocks a row tile."""
+
+    form: int
+    warps: int
+    shares: int
+
+
 def plan(fmt: Format, rows: int, cols: int, streams: int) -> Plan:
-    """The packed kernel's shape for a matrix: what was fastest on an H200 (NOTES.md has the table)."""
-    return Plan(split=2, stages=3)
+    """The packed kernel's plan for a matrix: what was fastest on an H200 (NOTES.md has the table)."""
+    return Plan(0, 4, 1 if rows > 8192 else 4)
 
 
 def weight_bytes(name: str, rows: int, cols: int) -> int:

@@ -86,6 +86,20 @@ __device__ __forceinline__ uint4 load_once(const void *p) {
 #endif
 }
 
+#ifdef __CUDA_ARCH__
+__device__ __forceinline__ uint2 load_once_8(const void *p) {
+    uint2 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
+    return v;
+}
+
+__device__ __forceinline__ uint32_t load_once_4(const void *p) {
+    uint32_t v;
+    asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(p));
+    return v;
+}
+#endif
+
 // The blocks of Q8_0 and Q6_K are aligned to two bytes only.
 __device__ __forceinline__ int load_int_2(const uint8_t *p) {
     const uint16_t *h = reinterpret_cast<const uint16_t *>(p);

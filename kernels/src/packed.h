@@ -14,9 +14,9 @@
 //       Then, a row, four words: 4 sc(0..3), 4 sc(4..7), 4 m(0..3) in the upper six bits of each byte, with m(4..7) in the
 //       lower bits, highest first; f16 d, f16 dmin.
 //
-// Activations: a chunk for each 256 columns: int8 [8 blocks][width][t][columns 4t.., 16 + 4t..], float scale
-// [8][width, at least 2], float sum of the 32 values [8][the same]. The width is n rounded up to 1, 2, 4 or 8; vectors
-// past n are zero.
+// Activations: a chunk for each 256 columns: int8 [4 pairs of blocks][width][t][block][columns 4t.., 16 + 4t..], float
+// scale [4 pairs][pairs of vectors, at least 1][block][vector], float sum of the 32 values [8][width, at least 2]. The
+// width is n rounded up to 1, 2, 4 or 8; vectors past n are zero.
 #pragma once
 #include "args.h"
 

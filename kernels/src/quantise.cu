@@ -5,10 +5,12 @@
 #include "packed.h"
 
 // A group of 32 lanes quantises one block of 32 values. The zero block has scale 0.
+// The sum is that of the quantised values: a minimum taken off every weight then cancels in the error too.
 __device__ __forceinline__ int quantise_lane(float v, float &scale, float &sum) {
     scale = group_max(fabsf(v)) / 127.0f;
-    sum = group_sum(v);
-    return scale == 0.0f ? 0 : __float2int_rn(v / scale);
+    int q = scale == 0.0f ? 0 : __float2int_rn(v / scale);
+    sum = scale * group_sum(float(q));
+    return q;
 }
 
 // x: [n][cols] floats. q: [n][cols] int8, scale and sum: [n][cols / 32]; sums follow the scales.
@@ -36,10 +38,10 @@ extern "C" __global__ void quantise_chunks(const float *x, uint8_t *out, int col
     int j = b % 8, quarter = lane % 16;
     float scale, sum;
     int v = quantise_lane(column < n ? x[int64_t(column) * cols + b * 32 + lane] : 0.0f, scale, sum);
-    chunk[(j * width + column) * 32 + quarter / 4 * 8 + lane / 16 * 4 + quarter % 4] = uint8_t(v);
+    chunk[(j / 2 * width + column) * 64 + quarter / 4 * 16 + j % 2 * 8 + lane / 16 * 4 + quarter % 4] = uint8_t(v);
     if (lane == 0) {
         float *scales = reinterpret_cast<float *>(chunk + chunk_scales(width));
-        scales[j * scale_stride(width) + column] = scale;
+        scales[j / 2 * 2 * scale_stride(width) + column / 2 * 4 + j % 2 * 2 + column % 2] = scale;
         scales[(8 + j) * scale_stride(width) + column] = sum;
     }
 }
