@@ -1,6 +1,6 @@
 // One warp multiplies a part of a packed tile (16 rows x 256 columns, or half of it) with up to 8 activation vectors on
 // the int8 matrix units. It knows nothing of where the tile lies. acc: rows g, g + 8 x columns 2t, 2t + 1.
-// Vectors past the width repeat the last one; nobody stores them.
+// Vectors past the width repeat the last one; nobody stores them. With one vector, column 2t + 1 is not even summed up.
 #pragma once
 #include "device.h"
 #include "packed.h"
@@ -52,7 +52,7 @@ __device__ __forceinline__ void mma_s8(int (&c)[4], uint32_t a0, uint32_t a1, ui
 __device__ __forceinline__ void mma_u8(int (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
         : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(MAGIC_BITS));
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(0));
 }
 
 __device__ __forceinline__ void mma_s8_16(int (&c)[4], uint32_t a0, uint32_t a1, uint32_t b) {
@@ -74,8 +74,16 @@ __device__ __forceinline__ float2 halves(uint32_t bits) {
 }
 
 __device__ __forceinline__ float sum_of(int bits) { return __int_as_float(bits) - MAGIC; }
-__device__ __forceinline__ int byte_of(uint32_t word, int i) { return int(int8_t(word >> (8 * i))); }
-__device__ __forceinline__ int ubyte_of(uint32_t word, int i) { return int(uint8_t(word >> (8 * i))); }
+
+// A signed byte as an int, an unsigned one as a float (in the lowest bits of 2^23), with one permutation each.
+__device__ __forceinline__ int byte_of(uint32_t word, int i) {
+    int v;
+    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(v) : "r"(word), "r"(0x8880 + 0x1111 * i));
+    return v;
+}
+__device__ __forceinline__ float float_of(uint32_t word, int i) {
+    return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7650 + i)) - 8388608.0f;
+}
 __device__ __forceinline__ uint32_t word_of(const uint4 &v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
 
 // A word whose four bytes take their bits from the lower two of three words.
@@ -85,17 +93,31 @@ __device__ __forceinline__ uint32_t spare_six(uint32_t a, uint32_t b, uint32_t c
 
 // What a lane needs of a tile, or of a part of one (4 of its 8 blocks), in registers: `load` and `multiply` are apart, so
 // that loads of the next tile can be on their way while this one is multiplied.
-template <int FORMAT, int SPLIT> struct Tile;
+// Straight from memory, or from shared memory where a copy brought them.
+template <int FORMAT, int SPLIT, bool SHARED> struct Tile;
 
-template <int SPLIT> struct Tile<Q8_0, SPLIT> {
+template <bool SHARED> __device__ __forceinline__ uint4 take_16(const uint8_t *p) {
+    if (SHARED) return *reinterpret_cast<const uint4 *>(p);
+    return load_once(p);
+}
+template <bool SHARED> __device__ __forceinline__ uint2 take_8(const uint8_t *p) {
+    if (SHARED) return *reinterpret_cast<const uint2 *>(p);
+    return load_once_8(p);
+}
+template <bool SHARED> __device__ __forceinline__ uint32_t take_4(const uint8_t *p) {
+    if (SHARED) return *reinterpret_cast<const uint32_t *>(p);
+    return load_once_4(p);
+}
+
+template <int SPLIT, bool SHARED> struct Tile<Q8_0, SPLIT, SHARED> {
     static constexpr int BLOCKS = 8 / SPLIT;
     uint4 q[BLOCKS], d[BLOCKS / 4];
 
     __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l, int part) {
 #pragma unroll
-        for (int i = 0; i < BLOCKS; ++i) q[i] = load_once(tile + (part * BLOCKS + i) * 512 + l.index * 16);
+        for (int i = 0; i < BLOCKS; ++i) q[i] = take_16<SHARED>(tile + (part * BLOCKS + i) * 512 + l.index * 16);
 #pragma unroll
-        for (int i = 0; i < BLOCKS / 4; ++i) d[i] = load_once(tile + 4096 + l.g * 32 + part * BLOCKS * 4 + i * 16);
+        for (int i = 0; i < BLOCKS / 4; ++i) d[i] = take_16<SHARED>(tile + 4096 + l.g * 32 + part * BLOCKS * 4 + i * 16);
     }
     template <int WIDTH> __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l, int part) {
 #pragma unroll
@@ -107,14 +129,15 @@ template <int SPLIT> struct Tile<Q8_0, SPLIT> {
             mma_s8(c, q[i].x, q[i].y, q[i].z, q[i].w, i % 2 ? b.z : b.x, i % 2 ? b.w : b.y);
             float s0 = i % 2 ? s.z : s.x, s1 = i % 2 ? s.w : s.y;
             acc[0] += sum_of(c[0]) * (w.x * s0);
-            acc[1] += sum_of(c[1]) * (w.x * s1);
             acc[2] += sum_of(c[2]) * (w.y * s0);
+            if (WIDTH == 1) continue;
+            acc[1] += sum_of(c[1]) * (w.x * s1);
             acc[3] += sum_of(c[3]) * (w.y * s1);
         }
     }
 };
 
-template <int SPLIT> struct Tile<Q6_K, SPLIT> {
+template <int SPLIT, bool SHARED> struct Tile<Q6_K, SPLIT, SHARED> {
     static constexpr int BLOCKS = 8 / SPLIT, VECTORS = 6 / SPLIT;
     uint4 q[VECTORS];
     uint2 upper[BLOCKS / 4], lower[BLOCKS / 4];
@@ -122,13 +145,13 @@ template <int SPLIT> struct Tile<Q6_K, SPLIT> {
 
     __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l, int part) {
 #pragma unroll
-        for (int i = 0; i < VECTORS; ++i) q[i] = load_once(tile + (part * VECTORS + i) * 512 + l.index * 16);
+        for (int i = 0; i < VECTORS; ++i) q[i] = take_16<SHARED>(tile + (part * VECTORS + i) * 512 + l.index * 16);
 #pragma unroll
         for (int i = 0; i < BLOCKS / 4; ++i) {
             const uint8_t *scales = tile + 3072 + l.g * 16 + (part + i) * 8;
-            upper[i] = load_once_8(scales), lower[i] = load_once_8(scales + 128);
+            upper[i] = take_8<SHARED>(scales), lower[i] = take_8<SHARED>(scales + 128);
         }
-        d = load_once_4(tile + 3328 + l.g * 4);
+        d = take_4<SHARED>(tile + 3328 + l.g * 4);
     }
     __device__ __forceinline__ uint32_t word(int i) const { return word_of(q[i / 4], i % 4); }
 
@@ -147,8 +170,9 @@ template <int SPLIT> struct Tile<Q6_K, SPLIT> {
             int u0 = byte_of(su, k), u1 = byte_of(su, k + 1), l0 = byte_of(sl, k), l1 = byte_of(sl, k + 1);
             float s0 = i % 2 ? s.z : s.x, s1 = i % 2 ? s.w : s.y;
             inner[0] += float(c0[0] * u0 + c1[0] * u1) * s0;
-            inner[1] += float(c0[1] * u0 + c1[1] * u1) * s1;
             inner[2] += float(c0[2] * l0 + c1[2] * l1) * s0;
+            if (WIDTH == 1) continue;
+            inner[1] += float(c0[1] * u0 + c1[1] * u1) * s1;
             inner[3] += float(c0[3] * l0 + c1[3] * l1) * s1;
         }
         float2 f = halves(d);
@@ -160,7 +184,7 @@ template <int SPLIT> struct Tile<Q6_K, SPLIT> {
     }
 };
 
-template <int SPLIT> struct Tile<Q5_K, SPLIT> {
+template <int SPLIT, bool SHARED> struct Tile<Q5_K, SPLIT, SHARED> {
     static constexpr int HALVES = 2 / SPLIT;
     uint4 q[2 * HALVES], upper, lower;
     uint2 rest[HALVES];
@@ -169,10 +193,10 @@ template <int SPLIT> struct Tile<Q5_K, SPLIT> {
 #pragma unroll
         for (int h = 0; h < HALVES; ++h) {
             const uint8_t *base = tile + (part + h) * 1280;
-            q[2 * h] = load_once(base + l.index * 16), q[2 * h + 1] = load_once(base + 512 + l.index * 16);
-            rest[h] = load_once_8(base + 1024 + l.index * 8);
+            q[2 * h] = take_16<SHARED>(base + l.index * 16), q[2 * h + 1] = take_16<SHARED>(base + 512 + l.index * 16);
+            rest[h] = take_8<SHARED>(base + 1024 + l.index * 8);
         }
-        upper = load_once(tile + 2560 + l.g * 16), lower = load_once(tile + 2560 + (l.g + 8) * 16);
+        upper = take_16<SHARED>(tile + 2560 + l.g * 16), lower = take_16<SHARED>(tile + 2560 + (l.g + 8) * 16);
     }
     __device__ __forceinline__ uint32_t word(int h, int i) const {
         return i < 4 ? word_of(q[2 * h], i) : i < 8 ? word_of(q[2 * h + 1], i - 4) : i == 8 ? rest[h].x : rest[h].y;
@@ -194,11 +218,12 @@ template <int SPLIT> struct Tile<Q5_K, SPLIT> {
             for (int k = 0; k < 2; ++k) {
                 int c[4];
                 mma_u8(c, r[4 * k], r[4 * k + 1], r[4 * k + 2], r[4 * k + 3], k ? b.z : b.x, k ? b.w : b.y);
-                float u = ubyte_of(su, i * 2 + k), w = ubyte_of(sl, i * 2 + k), s0 = k ? s.z : s.x, s1 = k ? s.w : s.y;
-                inner[0] += sum_of(c[0]) * (u * s0);
-                inner[1] += sum_of(c[1]) * (u * s1);
-                inner[2] += sum_of(c[2]) * (w * s0);
-                inner[3] += sum_of(c[3]) * (w * s1);
+                float u = float_of(su, i * 2 + k), w = float_of(sl, i * 2 + k), s0 = k ? s.z : s.x, s1 = k ? s.w : s.y;
+                inner[0] += float(c[0]) * (u * s0);
+                inner[2] += float(c[2]) * (w * s0);
+                if (WIDTH == 1) continue;
+                inner[1] += float(c[1]) * (u * s1);
+                inner[3] += float(c[3]) * (w * s1);
             }
         }
     }

@@ -44,70 +44,148 @@ __device__ __forceinline__ bool join(const Args &a, int tile, int lane, float4 &
 #define MOST_REGISTERS(n) __maxnreg__(n)
 #endif
 
+#if HAS_MMA
+// Where a warp's tiles lie, one after the other, and the activations for them.
+template <int FORMAT, int SPLIT, int WIDTH> struct Walk {
+    const uint8_t *from;
+    Chunk<WIDTH> chunk;
+    int left, each, step, part;  // superblocks that are left, and between two of this warp; bytes between them
+
+    __device__ __forceinline__ Walk(const Args &a, int warp, int warps) {
+        const int tiles = gridDim.x, tile = blockIdx.x, superblocks = a.cols / TILE_COLS;
+        const int group = tile / GROUP_TILES, members = min(GROUP_TILES, tiles - group * GROUP_TILES);
+        int end = superblocks, first = warp / SPLIT;
+        if (gridDim.y > 1) {
+            end = (blockIdx.y + 1) * superblocks / gridDim.y;
+            first += blockIdx.y * superblocks / gridDim.y;
+        }
+        part = warp % SPLIT, each = warps / SPLIT, step = each * members * tile_bytes(FORMAT), left = end - first;
+        int64_t at = int64_t(group) * superblocks * GROUP_TILES + tile % GROUP_TILES + int64_t(first) * members;
+        from = reinterpret_cast<const uint8_t *>(a.w) + at * tile_bytes(FORMAT);
+        chunk.base = reinterpret_cast<const uint8_t *>(a.x) + int64_t(first) * chunk_bytes(WIDTH);
+    }
+    __device__ __forceinline__ void next() {
+        left -= each, chunk.base += each * chunk_bytes(WIDTH);
+    }
+};
+
+// The whole tile to shared memory, 16 bytes a lane at a time.
+template <int FORMAT> __device__ __forceinline__ void fetch(uint8_t *to, const uint8_t *from, int lane) {
+    uint32_t at = uint32_t(__cvta_generic_to_shared(to)) + lane * 16;
+#pragma unroll
+    for (int i = 0; i < tile_bytes(FORMAT); i += 512)
+        if (i + 512 <= tile_bytes(FORMAT) || i + lane * 16 < tile_bytes(FORMAT))
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + i), "l"(from + i + lane * 16) : "memory");
+}
+
+__device__ __forceinline__ void fetched() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int LEFT> __device__ __forceinline__ void wait_fetched() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+    __syncwarp();
+}
+
+// Each warp has a ring of DEPTH tiles of its own, so that fetching goes on while it multiplies.
+template <int FORMAT, int WIDTH, int DEPTH>
+__device__ __forceinline__ void multiply_ring(Walk<FORMAT, 1, WIDTH> walk, float (&acc)[4], const Lane &l, uint8_t *ring) {
+    constexpr int BYTES = tile_bytes(FORMAT);
+    int ahead = walk.left;
+#pragma unroll
+    for (int k = 0; k < DEPTH - 1; ++k) {
+        if (ahead > 0) fetch<FORMAT>(ring + k * BYTES, walk.from, l.index);
+        fetched();
+        ahead -= walk.each, walk.from += walk.step;
+    }
+    int slot = 0, fill = DEPTH - 1;
+#pragma unroll 1
+    for (; walk.left > 0; walk.next()) {
+        if (ahead > 0) fetch<FORMAT>(ring + fill * BYTES, walk.from, l.index);
+        fetched();
+        ahead -= walk.each, walk.from += walk.step;
+        wait_fetched<DEPTH - 1>();
+        Tile<FORMAT, 1, true> held;
+        held.load(ring + slot * BYTES, l, 0);
+        held.multiply(walk.chunk, acc, l, 0);
+        __syncwarp();
+        fill = slot;
+        if (++slot == DEPTH) slot = 0;
+    }
+}
+
+template <int FORMAT, int SPLIT, int WIDTH>
+__device__ __forceinline__ void multiply_straight(Walk<FORMAT, SPLIT, WIDTH> walk, float (&acc)[4], const Lane &l) {
+#pragma unroll 1
+    for (; walk.left > 0; walk.next(), walk.from += walk.step) {
+        Tile<FORMAT, SPLIT, false> held;
+        held.load(walk.from, l, walk.part);
+        held.multiply(walk.chunk, acc, l, walk.part);
+    }
+}
+#endif
+
+// DEPTH 0: straight into registers. Else: through a ring of so many tiles in shared memory.
 template <int FORMAT, int SPLIT, int WIDTH, int DEPTH, int REGISTERS>
 __global__ void MOST_REGISTERS(REGISTERS) gemv_packed(const __grid_constant__ Args a) {
 #if HAS_MMA
-    constexpr int BYTES = tile_bytes(FORMAT);
-    __shared__ float4 parts[MAX_WARPS * LANES];
+    extern __shared__ __align__(128) uint8_t memory[];
     const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES, warps = blockDim.x / LANES;
-    const int tiles = gridDim.x, tile = blockIdx.x, superblocks = a.cols / TILE_COLS;
-    const int group = tile / GROUP_TILES, members = min(GROUP_TILES, tiles - group * GROUP_TILES);
-    const int first = blockIdx.y * superblocks / gridDim.y, end = (blockIdx.y + 1) * superblocks / gridDim.y;
-    const int part = warp % SPLIT, each = warps / SPLIT, step = each * members * BYTES;
     const Lane l = Lane::of<WIDTH>(lane);
-    int left = end - first - warp / SPLIT;
-    const uint8_t *from = reinterpret_cast<const uint8_t *>(a.w) +
-                          (int64_t(group) * superblocks * GROUP_TILES + tile % GROUP_TILES) * BYTES +
-                          int64_t(first + warp / SPLIT) * members * BYTES;
-    Chunk<WIDTH> chunk{reinterpret_cast<const uint8_t *>(a.x) + int64_t(first + warp / SPLIT) * chunk_bytes(WIDTH)};
     float acc[4] = {};
-    Tile<FORMAT, SPLIT> held[DEPTH];
-    if (DEPTH == 2 && left > 0) held[0].load(from, l, part);
-#pragma unroll 1
-    for (; left > 0; left -= each, chunk.base += each * chunk_bytes(WIDTH)) {
-        if (DEPTH == 1) held[0].load(from, l, part);
-        from += step;
-        if (DEPTH == 2 && left > each) held[DEPTH - 1].load(from, l, part);
-        held[0].multiply(chunk, acc, l, part);
-        if (DEPTH == 2) held[0] = held[DEPTH - 1];
-    }
+    Walk<FORMAT, SPLIT, WIDTH> walk(a, warp, warps);
+    if constexpr (DEPTH == 0)
+        multiply_straight(walk, acc, l);
+    else
+        multiply_ring<FORMAT, WIDTH, DEPTH>(walk, acc, l, memory + warp * DEPTH * tile_bytes(FORMAT));
+    float4 *parts = reinterpret_cast<float4 *>(memory);
     float4 sum = make_float4(acc[0], acc[1], acc[2], acc[3]);
+    if (DEPTH > 0) __syncthreads();  // the sums lie where the rings were
     parts[threadIdx.x] = sum;
     __syncthreads();
     if (warp > 0) return;
+#pragma unroll 1
     for (int k = 1; k < warps; ++k) add(sum, parts[k * LANES + lane]);
-    if (gridDim.y == 1 || join(a, tile, lane, sum)) store(a, tile, l, sum);
+    if (gridDim.y == 1 || join(a, blockIdx.x, lane, sum)) store(a, blockIdx.x, l, sum);
 #endif
 }
 
 #ifndef __HIP__
-template <int FORMAT, int WIDTH> static int start(const Args &a, cudaStream_t stream) {
-    dim3 grid(a.rows / TILE_ROWS, a.shares);
+template <int FORMAT, int SPLIT, int WIDTH, int DEPTH, int REGISTERS> static int start(const Args &a, cudaStream_t stream) {
+    auto kernel = gemv_packed<FORMAT, SPLIT, WIDTH, DEPTH, REGISTERS>;
+    int memory = a.block / LANES * (DEPTH ? DEPTH * tile_bytes(FORMAT) : 512);
+    if (memory > 48 << 10) {
+        cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, memory);
+        if (status != cudaSuccess) return status;
+    }
+    kernel<<<dim3(a.rows / TILE_ROWS, a.shares), a.block, memory, stream>>>(a);
+    return cudaGetLastError();
+}
+
+template <int FORMAT, int WIDTH> static int choose_form(const Args &a, cudaStream_t stream) {
     switch (a.form) {
-    case 0: gemv_packed<FORMAT, 2, WIDTH, 1, 48><<<grid, a.block, 0, stream>>>(a); break;
-    case 1: gemv_packed<FORMAT, 1, WIDTH, 1, 56><<<grid, a.block, 0, stream>>>(a); break;
-    case 2: gemv_packed<FORMAT, 1, WIDTH, 1, 64><<<grid, a.block, 0, stream>>>(a); break;
-    case 3: gemv_packed<FORMAT, 2, WIDTH, 2, 64><<<grid, a.block, 0, stream>>>(a); break;
-    case 4: gemv_packed<FORMAT, 2, WIDTH, 2, 80><<<grid, a.block, 0, stream>>>(a); break;
-    case 5: gemv_packed<FORMAT, 1, WIDTH, 1, 80><<<grid, a.block, 0, stream>>>(a); break;
-    case 6: gemv_packed<FORMAT, 1, WIDTH, 2, 112><<<grid, a.block, 0, stream>>>(a); break;
+    case 0: return start<FORMAT, 2, WIDTH, 0, 48>(a, stream);
+    case 1: return start<FORMAT, 1, WIDTH, 0, 56>(a, stream);
+    case 2: return start<FORMAT, 1, WIDTH, 0, 64>(a, stream);
+    case 3: return start<FORMAT, 1, WIDTH, 2, 64>(a, stream);
+    case 4: return start<FORMAT, 1, WIDTH, 2, 80>(a, stream);
+    case 5: return start<FORMAT, 1, WIDTH, 0, 80>(a, stream);
+    case 6: return start<FORMAT, 1, WIDTH, 3, 72>(a, stream);
+    case 7: return start<FORMAT, 1, WIDTH, 2, 72>(a, stream);
+    case 8: return start<FORMAT, 1, WIDTH, 4, 96>(a, stream);
     default: return BAD_ARGUMENT;
     }
-    return cudaGetLastError();
 }
 
 template <int FORMAT> static int choose(const Args &a, cudaStream_t stream) {
     switch (width_of(a.n)) {
-    case 1: return start<FORMAT, 1>(a, stream);
-    case 2: return start<FORMAT, 2>(a, stream);
-    case 4: return start<FORMAT, 4>(a, stream);
-    default: return start<FORMAT, 8>(a, stream);
+    case 1: return choose_form<FORMAT, 1>(a, stream);
+    case 2: return choose_form<FORMAT, 2>(a, stream);
+    case 4: return choose_form<FORMAT, 4>(a, stream);
+    default: return choose_form<FORMAT, 8>(a, stream);
     }
 }
 
 extern "C" int launch_packed(const Args *a, void *stream) {
     if (a->rows % TILE_ROWS || a->cols % TILE_COLS || a->n < 1 || a->n > 8) return BAD_ARGUMENT;
-    if (a->block % (2 * LANES) || a->block < 1 || a->block > MAX_WARPS * LANES || a->shares < 1) return BAD_ARGUMENT;
+    if (a->block % ((a->form == 0 ? 2 : 1) * LANES) || a->block < 1 || a->block > MAX_WARPS * LANES || a->shares < 1) return BAD_ARGUMENT;
     if (a->format == Q8_0) return choose<Q8_0>(*a, cudaStream_t(stream));
     if (a->format == Q6_K) return choose<Q6_K>(*a, cudaStream_t(stream));
     if (a->format == Q5_K) return choose<Q5_K>(*a, cudaStream_t(stream));
