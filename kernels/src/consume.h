@@ -91,39 +91,24 @@ __device__ __forceinline__ uint32_t spare_six(uint32_t a, uint32_t b, uint32_t c
     return ((a << 6) & 0xc0c0c0c0u) | ((b << 4) & 0x30303030u) | ((c << 2) & 0x0c0c0c0cu);
 }
 
-// What a lane needs of a tile, or of a part of one (4 of its 8 blocks), in registers: `load` and `multiply` are apart, so
-// that loads of the next tile can be on their way while this one is multiplied.
-// Straight from memory, or from shared memory where a copy brought them.
-template <int FORMAT, int SPLIT, bool SHARED> struct Tile;
+// What a lane needs of a tile, in registers: `load` and `multiply` are apart, so that every load is on its way before the
+// first is waited for.
+template <int FORMAT> struct Tile;
 
-template <bool SHARED> __device__ __forceinline__ uint4 take_16(const uint8_t *p) {
-    if (SHARED) return *reinterpret_cast<const uint4 *>(p);
-    return load_once(p);
-}
-template <bool SHARED> __device__ __forceinline__ uint2 take_8(const uint8_t *p) {
-    if (SHARED) return *reinterpret_cast<const uint2 *>(p);
-    return load_once_8(p);
-}
-template <bool SHARED> __device__ __forceinline__ uint32_t take_4(const uint8_t *p) {
-    if (SHARED) return *reinterpret_cast<const uint32_t *>(p);
-    return load_once_4(p);
-}
+template <> struct Tile<Q8_0> {
+    uint4 q[8], d[2];
 
-template <int SPLIT, bool SHARED> struct Tile<Q8_0, SPLIT, SHARED> {
-    static constexpr int BLOCKS = 8 / SPLIT;
-    uint4 q[BLOCKS], d[BLOCKS / 4];
-
-    __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l, int part) {
+    __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l) {
 #pragma unroll
-        for (int i = 0; i < BLOCKS; ++i) q[i] = take_16<SHARED>(tile + (part * BLOCKS + i) * 512 + l.index * 16);
+        for (int i = 0; i < 8; ++i) q[i] = load_once(tile + i * 512 + l.index * 16);
 #pragma unroll
-        for (int i = 0; i < BLOCKS / 4; ++i) d[i] = take_16<SHARED>(tile + 4096 + l.g * 32 + part * BLOCKS * 4 + i * 16);
+        for (int i = 0; i < 2; ++i) d[i] = load_once(tile + 4096 + l.g * 32 + i * 16);
     }
-    template <int WIDTH> __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l, int part) {
+    template <int WIDTH> __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) {
 #pragma unroll
-        for (int i = 0; i < BLOCKS; ++i) {
-            uint4 b = x.quants((part * BLOCKS + i) / 2, l);
-            float4 s = x.scale((part * BLOCKS + i) / 2, l);
+        for (int i = 0; i < 8; ++i) {
+            uint4 b = x.quants(i / 2, l);
+            float4 s = x.scale(i / 2, l);
             float2 w = halves(word_of(d[i / 4], i % 4));
             int c[4];
             mma_s8(c, q[i].x, q[i].y, q[i].z, q[i].w, i % 2 ? b.z : b.x, i % 2 ? b.w : b.y);
@@ -137,35 +122,30 @@ template <int SPLIT, bool SHARED> struct Tile<Q8_0, SPLIT, SHARED> {
     }
 };
 
-template <int SPLIT, bool SHARED> struct Tile<Q6_K, SPLIT, SHARED> {
-    static constexpr int BLOCKS = 8 / SPLIT, VECTORS = 6 / SPLIT;
-    uint4 q[VECTORS];
-    uint2 upper[BLOCKS / 4], lower[BLOCKS / 4];
+template <> struct Tile<Q6_K> {
+    uint4 q[6];
+    uint4 upper, lower;
     uint32_t d;
 
-    __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l, int part) {
+    __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l) {
 #pragma unroll
-        for (int i = 0; i < VECTORS; ++i) q[i] = take_16<SHARED>(tile + (part * VECTORS + i) * 512 + l.index * 16);
-#pragma unroll
-        for (int i = 0; i < BLOCKS / 4; ++i) {
-            const uint8_t *scales = tile + 3072 + l.g * 16 + (part + i) * 8;
-            upper[i] = take_8<SHARED>(scales), lower[i] = take_8<SHARED>(scales + 128);
-        }
-        d = take_4<SHARED>(tile + 3328 + l.g * 4);
+        for (int i = 0; i < 6; ++i) q[i] = load_once(tile + i * 512 + l.index * 16);
+        upper = load_once(tile + 3072 + l.g * 16), lower = load_once(tile + 3072 + (l.g + 8) * 16);
+        d = load_once_4(tile + 3328 + l.g * 4);
     }
     __device__ __forceinline__ uint32_t word(int i) const { return word_of(q[i / 4], i % 4); }
 
-    template <int WIDTH> __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l, int part) {
+    template <int WIDTH> __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) {
         float inner[4] = {};
 #pragma unroll
-        for (int i = 0; i < BLOCKS; ++i) {
-            uint4 b = x.quants((part * BLOCKS + i) / 2, l);
-            float4 s = x.scale((part * BLOCKS + i) / 2, l);
+        for (int i = 0; i < 8; ++i) {
+            uint4 b = x.quants(i / 2, l);
+            float4 s = x.scale(i / 2, l);
             uint32_t p0 = word(3 * i), p1 = word(3 * i + 1), p2 = word(3 * i + 2);
             int c0[4], c1[4];
             mma_s8_16(c0, p0 & 0xfcfcfcfcu, p1 & 0xfcfcfcfcu, i % 2 ? b.z : b.x);
             mma_s8_16(c1, p2 & 0xfcfcfcfcu, spare_six(p0, p1, p2), i % 2 ? b.w : b.y);
-            uint32_t su = i % 4 < 2 ? upper[i / 4].x : upper[i / 4].y, sl = i % 4 < 2 ? lower[i / 4].x : lower[i / 4].y;
+            uint32_t su = word_of(upper, i / 2), sl = word_of(lower, i / 2);
             int k = i % 2 * 2;
             int u0 = byte_of(su, k), u1 = byte_of(su, k + 1), l0 = byte_of(sl, k), l1 = byte_of(sl, k + 1);
             float s0 = i % 2 ? s.z : s.x, s1 = i % 2 ? s.w : s.y;
@@ -184,26 +164,25 @@ template <int SPLIT, bool SHARED> struct Tile<Q6_K, SPLIT, SHARED> {
     }
 };
 
-template <int SPLIT, bool SHARED> struct Tile<Q5_K, SPLIT, SHARED> {
-    static constexpr int HALVES = 2 / SPLIT;
-    uint4 q[2 * HALVES], upper, lower;
-    uint2 rest[HALVES];
+template <> struct Tile<Q5_K> {
+    uint4 q[4], upper, lower;
+    uint2 rest[2];
 
-    __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l, int part) {
+    __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l) {
 #pragma unroll
-        for (int h = 0; h < HALVES; ++h) {
-            const uint8_t *base = tile + (part + h) * 1280;
-            q[2 * h] = take_16<SHARED>(base + l.index * 16), q[2 * h + 1] = take_16<SHARED>(base + 512 + l.index * 16);
-            rest[h] = take_8<SHARED>(base + 1024 + l.index * 8);
+        for (int h = 0; h < 2; ++h) {
+            const uint8_t *base = tile + h * 1280;
+            q[2 * h] = load_once(base + l.index * 16), q[2 * h + 1] = load_once(base + 512 + l.index * 16);
+            rest[h] = load_once_8(base + 1024 + l.index * 8);
         }
-        upper = take_16<SHARED>(tile + 2560 + l.g * 16), lower = take_16<SHARED>(tile + 2560 + (l.g + 8) * 16);
+        upper = load_once(tile + 2560 + l.g * 16), lower = load_once(tile + 2560 + (l.g + 8) * 16);
     }
     __device__ __forceinline__ uint32_t word(int h, int i) const {
         return i < 4 ? word_of(q[2 * h], i) : i < 8 ? word_of(q[2 * h + 1], i - 4) : i == 8 ? rest[h].x : rest[h].y;
     }
 
-    template <int WIDTH> __device__ __forceinline__ void half(const Chunk<WIDTH> &x, float (&inner)[4], const Lane &l, int h, int part) {
-        uint32_t su = (part ? upper.y : upper.x) & 0xfcfcfcfcu, sl = (part ? lower.y : lower.x) & 0xfcfcfcfcu;
+    template <int WIDTH> __device__ __forceinline__ void half(const Chunk<WIDTH> &x, float (&inner)[4], const Lane &l, int h) {
+        uint32_t su = (h ? upper.y : upper.x) & 0xfcfcfcfcu, sl = (h ? lower.y : lower.x) & 0xfcfcfcfcu;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             uint32_t p0 = word(h, 5 * i), p1 = word(h, 5 * i + 1), p2 = word(h, 5 * i + 2);
@@ -212,8 +191,8 @@ template <int SPLIT, bool SHARED> struct Tile<Q5_K, SPLIT, SHARED> {
             r[5] = ((p0 << 5) & 0xe0e0e0e0u) | ((p3 << 2) & 0x18181818u);
             r[6] = ((p1 << 5) & 0xe0e0e0e0u) | ((p4 << 2) & 0x18181818u);
             r[7] = ((p2 << 5) & 0xe0e0e0e0u) | ((p3 << 4) & 0x10101010u) | ((p4 << 3) & 0x08080808u);
-            uint4 b = x.quants(part * 2 + i, l);
-            float4 s = x.scale(part * 2 + i, l);
+            uint4 b = x.quants(h * 2 + i, l);
+            float4 s = x.scale(h * 2 + i, l);
 #pragma unroll
             for (int k = 0; k < 2; ++k) {
                 int c[4];
@@ -240,11 +219,10 @@ template <int SPLIT, bool SHARED> struct Tile<Q5_K, SPLIT, SHARED> {
         mma_tf32(out, a, s0 - h0, s1 - h1);
     }
 
-    template <int WIDTH> __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l, int part) {
+    template <int WIDTH> __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) {
         float inner[4] = {}, least[4] = {};
-        if (SPLIT == 1) half(x, inner, l, 0, 0), half(x, inner, l, HALVES - 1, 1);
-        else half(x, inner, l, 0, part);
-        if (SPLIT == 1 || part == 0) minima(x, least, l);
+        half(x, inner, l, 0), half(x, inner, l, 1);
+        minima(x, least, l);
         float2 du = halves(upper.w), dl = halves(lower.w);
         constexpr float Q = 1.0f / 32, M = 1.0f / 4;
         acc[0] += du.x * Q * inner[0] - du.y * M * least[0];

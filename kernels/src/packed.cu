@@ -46,98 +46,56 @@ __device__ __forceinline__ bool join(const Args &a, int tile, int lane, float4 &
 
 #if HAS_MMA
 // Where a warp's tiles lie, one after the other, and the activations for them.
-template <int FORMAT, int SPLIT, int WIDTH> struct Walk {
+template <int FORMAT, int WIDTH> struct Walk {
     const uint8_t *from;
     Chunk<WIDTH> chunk;
-    int left, each, step, part;  // superblocks that are left, and between two of this warp; bytes between them
+    int left, each, step;  // superblocks that are left, and between two of this warp; bytes between them
 
     __device__ __forceinline__ Walk(const Args &a, int warp, int warps) {
         const int tiles = gridDim.x, tile = blockIdx.x, superblocks = a.cols / TILE_COLS;
         const int group = tile / GROUP_TILES, members = min(GROUP_TILES, tiles - group * GROUP_TILES);
-        int end = superblocks, first = warp / SPLIT;
+        int end = superblocks, first = warp;
         if (gridDim.y > 1) {
             end = (blockIdx.y + 1) * superblocks / gridDim.y;
             first += blockIdx.y * superblocks / gridDim.y;
         }
-        part = warp % SPLIT, each = warps / SPLIT, step = each * members * tile_bytes(FORMAT), left = end - first;
+        each = warps, step = each * members * tile_bytes(FORMAT), left = end - first;
         int64_t at = int64_t(group) * superblocks * GROUP_TILES + tile % GROUP_TILES + int64_t(first) * members;
         from = reinterpret_cast<const uint8_t *>(a.w) + at * tile_bytes(FORMAT);
         chunk.base = reinterpret_cast<const uint8_t *>(a.x) + int64_t(first) * chunk_bytes(WIDTH);
     }
     __device__ __forceinline__ void next() {
-        left -= each, chunk.base += each * chunk_bytes(WIDTH);
+        left -= each, from += step, chunk.base += each * chunk_bytes(WIDTH);
     }
 };
 
-// The whole tile to shared memory, 16 bytes a lane at a time.
-template <int FORMAT> __device__ __forceinline__ void fetch(uint8_t *to, const uint8_t *from, int lane) {
-    uint32_t at = uint32_t(__cvta_generic_to_shared(to)) + lane * 16;
-#pragma unroll
-    for (int i = 0; i < tile_bytes(FORMAT); i += 512)
-        if (i + 512 <= tile_bytes(FORMAT) || i + lane * 16 < tile_bytes(FORMAT))
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + i), "l"(from + i + lane * 16) : "memory");
-}
-
-__device__ __forceinline__ void fetched() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int LEFT> __device__ __forceinline__ void wait_fetched() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
-    __syncwarp();
-}
-
-// Each warp has a ring of DEPTH tiles of its own, so that fetching goes on while it multiplies.
-template <int FORMAT, int WIDTH, int DEPTH>
-__device__ __forceinline__ void multiply_ring(Walk<FORMAT, 1, WIDTH> walk, float (&acc)[4], const Lane &l, uint8_t *ring) {
-    constexpr int BYTES = tile_bytes(FORMAT);
-    int ahead = walk.left;
-#pragma unroll
-    for (int k = 0; k < DEPTH - 1; ++k) {
-        if (ahead > 0) fetch<FORMAT>(ring + k * BYTES, walk.from, l.index);
-        fetched();
-        ahead -= walk.each, walk.from += walk.step;
-    }
-    int slot = 0, fill = DEPTH - 1;
+// AT_ONCE tiles are asked for before the first is multiplied.
+template <int FORMAT, int WIDTH, int AT_ONCE>
+__device__ __forceinline__ void multiply_all(Walk<FORMAT, WIDTH> walk, float (&acc)[4], const Lane &l) {
 #pragma unroll 1
-    for (; walk.left > 0; walk.next()) {
-        if (ahead > 0) fetch<FORMAT>(ring + fill * BYTES, walk.from, l.index);
-        fetched();
-        ahead -= walk.each, walk.from += walk.step;
-        wait_fetched<DEPTH - 1>();
-        Tile<FORMAT, 1, true> held;
-        held.load(ring + slot * BYTES, l, 0);
-        held.multiply(walk.chunk, acc, l, 0);
-        __syncwarp();
-        fill = slot;
-        if (++slot == DEPTH) slot = 0;
-    }
-}
-
-template <int FORMAT, int SPLIT, int WIDTH>
-__device__ __forceinline__ void multiply_straight(Walk<FORMAT, SPLIT, WIDTH> walk, float (&acc)[4], const Lane &l) {
-#pragma unroll 1
-    for (; walk.left > 0; walk.next(), walk.from += walk.step) {
-        Tile<FORMAT, SPLIT, false> held;
-        held.load(walk.from, l, walk.part);
-        held.multiply(walk.chunk, acc, l, walk.part);
+    while (walk.left > 0) {
+        Tile<FORMAT> held[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k)
+            if (k == 0 || walk.left > k * walk.each) held[k].load(walk.from + k * walk.step, l);
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            if (walk.left > 0) held[k].multiply(walk.chunk, acc, l);
+            walk.next();
+        }
     }
 }
 #endif
 
-// DEPTH 0: straight into registers. Else: through a ring of so many tiles in shared memory.
-template <int FORMAT, int SPLIT, int WIDTH, int DEPTH, int REGISTERS>
+template <int FORMAT, int WIDTH, int AT_ONCE, int REGISTERS>
 __global__ void MOST_REGISTERS(REGISTERS) gemv_packed(const __grid_constant__ Args a) {
 #if HAS_MMA
-    extern __shared__ __align__(128) uint8_t memory[];
+    __shared__ float4 parts[MAX_WARPS * LANES];
     const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES, warps = blockDim.x / LANES;
     const Lane l = Lane::of<WIDTH>(lane);
     float acc[4] = {};
-    Walk<FORMAT, SPLIT, WIDTH> walk(a, warp, warps);
-    if constexpr (DEPTH == 0)
-        multiply_straight(walk, acc, l);
-    else
-        multiply_ring<FORMAT, WIDTH, DEPTH>(walk, acc, l, memory + warp * DEPTH * tile_bytes(FORMAT));
-    float4 *parts = reinterpret_cast<float4 *>(memory);
+    multiply_all<FORMAT, WIDTH, AT_ONCE>(Walk<FORMAT, WIDTH>(a, warp, warps), acc, l);
     float4 sum = make_float4(acc[0], acc[1], acc[2], acc[3]);
-    if (DEPTH > 0) __syncthreads();  // the sums lie where the rings were
     parts[threadIdx.x] = sum;
     __syncthreads();
     if (warp > 0) return;
@@ -148,28 +106,21 @@ __global__ void MOST_REGISTERS(REGISTERS) gemv_packed(const __grid_constant__ Ar
 }
 
 #ifndef __HIP__
-template <int FORMAT, int SPLIT, int WIDTH, int DEPTH, int REGISTERS> static int start(const Args &a, cudaStream_t stream) {
-    auto kernel = gemv_packed<FORMAT, SPLIT, WIDTH, DEPTH, REGISTERS>;
-    int memory = a.block / LANES * (DEPTH ? DEPTH * tile_bytes(FORMAT) : 512);
-    if (memory > 48 << 10) {
-        cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, memory);
-        if (status != cudaSuccess) return status;
-    }
-    kernel<<<dim3(a.rows / TILE_ROWS, a.shares), a.block, memory, stream>>>(a);
+template <int FORMAT, int WIDTH, int AT_ONCE, int REGISTERS> static int start(const Args &a, cudaStream_t stream) {
+    gemv_packed<FORMAT, WIDTH, AT_ONCE, REGISTERS><<<dim3(a.rows / TILE_ROWS, a.shares), a.block, 0, stream>>>(a);
     return cudaGetLastError();
 }
 
 template <int FORMAT, int WIDTH> static int choose_form(const Args &a, cudaStream_t stream) {
     switch (a.form) {
-    case 0: return start<FORMAT, 2, WIDTH, 0, 48>(a, stream);
-    case 1: return start<FORMAT, 1, WIDTH, 0, 56>(a, stream);
-    case 2: return start<FORMAT, 1, WIDTH, 0, 64>(a, stream);
-    case 3: return start<FORMAT, 1, WIDTH, 2, 64>(a, stream);
-    case 4: return start<FORMAT, 1, WIDTH, 2, 80>(a, stream);
-    case 5: return start<FORMAT, 1, WIDTH, 0, 80>(a, stream);
-    case 6: return start<FORMAT, 1, WIDTH, 3, 72>(a, stream);
-    case 7: return start<FORMAT, 1, WIDTH, 2, 72>(a, stream);
-    case 8: return start<FORMAT, 1, WIDTH, 4, 96>(a, stream);
+    case 0: return start<FORMAT, WIDTH, 1, 56>(a, stream);
+    case 1: return start<FORMAT, WIDTH, 1, 64>(a, stream);
+    case 2: return start<FORMAT, WIDTH, 1, 72>(a, stream);
+    case 3: return start<FORMAT, WIDTH, 1, 80>(a, stream);
+    case 4: return start<FORMAT, WIDTH, 1, 96>(a, stream);
+    case 5: return start<FORMAT, WIDTH, 1, 112>(a, stream);
+    case 6: return start<FORMAT, WIDTH, 2, 96>(a, stream);
+    case 7: return start<FORMAT, WIDTH, 2, 112>(a, stream);
     default: return BAD_ARGUMENT;
     }
 }
@@ -185,7 +136,7 @@ template <int FORMAT> static int choose(const Args &a, cudaStream_t stream) {
 
 extern "C" int launch_packed(const Args *a, void *stream) {
     if (a->rows % TILE_ROWS || a->cols % TILE_COLS || a->n < 1 || a->n > 8) return BAD_ARGUMENT;
-    if (a->block % ((a->form == 0 ? 2 : 1) * LANES) || a->block < 1 || a->block > MAX_WARPS * LANES || a->shares < 1) return BAD_ARGUMENT;
+    if (a->block % LANES || a->block < 1 || a->block > MAX_WARPS * LANES || a->shares < 1) return BAD_ARGUMENT;
     if (a->format == Q8_0) return choose<Q8_0>(*a, cudaStream_t(stream));
     if (a->format == Q6_K) return choose<Q6_K>(*a, cudaStream_t(stream));
     if (a->format == Q5_K) return choose<Q5_K>(*a, cudaStream_t(stream));
