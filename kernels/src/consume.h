@@ -1,63 +1,75 @@
-// One warp multiplies a part of a packed tile (16 rows x 256 columns, or half of it) with up to 8 activation vectors on
-// the int8 matrix units. It knows nothing of where the tile lies. acc: rows g, g + 8 x columns 2t, 2t + 1.
-// Vectors past the width repeat the last one; nobody stores them. With one vector, column 2t + 1 is not even summed up.
+// One warp multiplies a packed tile (16 rows x 256 columns) with up to 8 activation vectors on the int8 matrix units. It
+// knows nothing of where the tile lies.
+//
+// The units give sums for eight columns whatever the width. With fewer vectors the other columns take other blocks of 32:
+// of G = 8 / width blocks one after the other (PHASES), each stands in columns of its own and zeros stand in the rest. The
+// four lanes that hold a row's sums then scale a block each, where they would have done the same work four times. acc: rows
+// g, g + 8 x two vectors of this lane's phase; `over_phases` adds the phases up.
 #pragma once
 #include "device.h"
 #include "packed.h"
 
 #if HAS_MMA
 struct Lane {
-    int index, g, t;  // of the warp
-    int quants;       // B operand: where this lane's vector lies in a pair of blocks of a chunk, bytes
-    int scales;       // C operand: where the pair of vectors of this lane's sums lies, floats
-    int column;       // of the B operand
+    int index, g, t;      // of the warp
+    int quants;           // B operand: where this lane's vector lies in a pair of blocks of a chunk, bytes
+    int phase_b, phase;   // whose block this lane's B operand holds; whose its sums are
+    int column;           // vector of the B operand
 
     template <int WIDTH> static __device__ __forceinline__ Lane of(int lane) {
+        constexpr int COLUMNS = scale_stride(WIDTH);
         Lane l;
         l.index = lane, l.g = lane / 4, l.t = lane % 4;
-        l.column = min(l.g, WIDTH - 1);
+        l.column = min(l.g % COLUMNS, WIDTH - 1);
         l.quants = l.column * 64 + l.t * 16;
-        l.scales = 4 * min(l.t, scale_stride(WIDTH) / 2 - 1);
+        l.phase_b = l.g / COLUMNS, l.phase = 2 * l.t / COLUMNS;
         return l;
     }
 };
 
-// Two blocks of 32 columns at a time.
+// The activations of 256 columns. Pair k G + p holds the blocks 2 k G + p and 2 k G + p + G.
 template <int WIDTH> struct Chunk {
     const uint8_t *base;
     __device__ __forceinline__ uint4 quants(int pair, const Lane &l) const {
-        return *reinterpret_cast<const uint4 *>(base + pair * WIDTH * 64 + l.quants);
+        uint4 v = make_uint4(0, 0, 0, 0);
+        if (phases_of(WIDTH) == 1 || l.phase_b == pair % phases_of(WIDTH))
+            v = *reinterpret_cast<const uint4 *>(base + pair * WIDTH * 64 + l.quants);
+        return v;
     }
     __device__ __forceinline__ const float *scales() const {
         return reinterpret_cast<const float *>(base + chunk_scales(WIDTH));
     }
-    __device__ __forceinline__ float4 scale(int pair, const Lane &l) const {
-        return *reinterpret_cast<const float4 *>(scales() + pair * 2 * scale_stride(WIDTH) + l.scales);
+    // Of the two blocks of this lane's phase in the k-th 2 G blocks, for its two vectors.
+    __device__ __forceinline__ float4 scale(int k, const Lane &l) const {
+        return *reinterpret_cast<const float4 *>(scales() + k * 16 + l.t * 4);
     }
     __device__ __forceinline__ float sum(int j, const Lane &l) const {
-        return scales()[(8 + j) * scale_stride(WIDTH) + l.column];
+        return l.phase_b == 0 ? scales()[(8 + j) * scale_stride(WIDTH) + l.column] : 0.0f;
     }
 };
 
-// Sums start at 1.5 * 2^23 as an integer: below 2^22 in size, their bits are those of the float 1.5 * 2^23 + sum.
-constexpr int MAGIC_BITS = 0x4B400000;
-constexpr float MAGIC = 12582912.0f;
-
-__device__ __forceinline__ void mma_s8(int (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
-        : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(MAGIC_BITS));
+template <int WIDTH> __device__ __forceinline__ void over_phases(float (&acc)[4]) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        if (phases_of(WIDTH) == 4) acc[k] += shuffle_xor(acc[k], 1);
+        if (phases_of(WIDTH) >= 2) acc[k] += shuffle_xor(acc[k], 2);
+    }
 }
 
-__device__ __forceinline__ void mma_u8(int (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
-        : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(0));
+// c += a b
+__device__ __forceinline__ void mma_s8(int (&c)[4], uint4 a, uint32_t b0, uint32_t b1) {
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ void mma_u8(int (&c)[4], uint4 a, uint32_t b0, uint32_t b1) {
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
 }
 
 __device__ __forceinline__ void mma_s8_16(int (&c)[4], uint32_t a0, uint32_t a1, uint32_t b) {
-    asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%7,%7,%7};"
-        : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3]) : "r"(a0), "r"(a1), "r"(b), "r"(0));
+    asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a0), "r"(a1), "r"(b));
 }
 
 __device__ __forceinline__ void mma_tf32(float (&c)[4], const float (&a)[4], float b0, float b1) {
@@ -73,7 +85,6 @@ __device__ __forceinline__ float2 halves(uint32_t bits) {
     return __half22float2(h);
 }
 
-__device__ __forceinline__ float sum_of(int bits) { return __int_as_float(bits) - MAGIC; }
 
 // A signed byte as an int, an unsigned one as a float (in the lowest bits of 2^23), with one permutation each.
 __device__ __forceinline__ int byte_of(uint32_t word, int i) {
@@ -93,38 +104,54 @@ __device__ __forceinline__ uint32_t spare_six(uint32_t a, uint32_t b, uint32_t c
 
 // What a lane needs of a tile, in registers: `load` and `multiply` are apart, so that every load is on its way before the
 // first is waited for.
-template <int FORMAT> struct Tile;
+template <int FORMAT, int WIDTH> struct Tile;
 
-template <> struct Tile<Q8_0> {
-    uint4 q[8], d[2];
+template <int WIDTH> struct Tile<Q8_0, WIDTH> {
+    static constexpr int PHASES = phases_of(WIDTH), HALVES = 8 / PHASES;  // scales of this lane's phase
+    uint4 q[8];
+    uint32_t d[HALVES];
 
     __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l) {
 #pragma unroll
         for (int i = 0; i < 8; ++i) q[i] = load_once(tile + i * 512 + l.index * 16);
+        const uint8_t *scales = tile + 4096 + l.g * 32;
+        if (PHASES == 1) {
+            uint4 a = load_once(scales), b = load_once(scales + 16);
+            d[0] = a.x, d[1 % HALVES] = a.y, d[2 % HALVES] = a.z, d[3 % HALVES] = a.w;
+            d[4 % HALVES] = b.x, d[5 % HALVES] = b.y, d[6 % HALVES] = b.z, d[7 % HALVES] = b.w;
+        } else {
 #pragma unroll
-        for (int i = 0; i < 2; ++i) d[i] = load_once(tile + 4096 + l.g * 32 + i * 16);
+            for (int i = 0; i < HALVES; ++i) d[i] = load_once_4(scales + (i * PHASES + l.phase) * 4);
+        }
     }
-    template <int WIDTH> __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) {
+    __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) const {
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            uint4 b = x.quants(i / 2, l);
-            float4 s = x.scale(i / 2, l);
-            float2 w = halves(word_of(d[i / 4], i % 4));
-            int c[4];
-            mma_s8(c, q[i].x, q[i].y, q[i].z, q[i].w, i % 2 ? b.z : b.x, i % 2 ? b.w : b.y);
-            float s0 = i % 2 ? s.z : s.x, s1 = i % 2 ? s.w : s.y;
-            acc[0] += sum_of(c[0]) * (w.x * s0);
-            acc[2] += sum_of(c[2]) * (w.y * s0);
-            if (WIDTH == 1) continue;
-            acc[1] += sum_of(c[1]) * (w.x * s1);
-            acc[3] += sum_of(c[3]) * (w.y * s1);
+        for (int k = 0; k < 4 / PHASES; ++k) {
+            int c[2][4] = {};
+#pragma unroll
+            for (int p = 0; p < PHASES; ++p) {
+                uint4 b = x.quants(k * PHASES + p, l);
+                mma_s8(c[0], q[2 * k * PHASES + p], b.x, b.y);
+                mma_s8(c[1], q[2 * k * PHASES + PHASES + p], b.z, b.w);
+            }
+            float4 s = x.scale(k, l);
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                float2 w = halves(d[2 * k + h]);
+                float s0 = h ? s.z : s.x, s1 = h ? s.w : s.y;
+                acc[0] += float(c[h][0]) * (w.x * s0);
+                acc[2] += float(c[h][2]) * (w.y * s0);
+                if (WIDTH == 1) continue;
+                acc[1] += float(c[h][1]) * (w.x * s1);
+                acc[3] += float(c[h][3]) * (w.y * s1);
+            }
         }
     }
 };
 
-template <> struct Tile<Q6_K> {
-    uint4 q[6];
-    uint4 upper, lower;
+template <int WIDTH> struct Tile<Q6_K, WIDTH> {
+    static constexpr int PHASES = phases_of(WIDTH);
+    uint4 q[6], upper, lower;
     uint32_t d;
 
     __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l) {
@@ -135,25 +162,45 @@ template <> struct Tile<Q6_K> {
     }
     __device__ __forceinline__ uint32_t word(int i) const { return word_of(q[i / 4], i % 4); }
 
-    template <int WIDTH> __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) {
+    // Columns 32 j.. in two halves of 16, which have scales of their own.
+    __device__ __forceinline__ void add(int (&c0)[4], int (&c1)[4], int j, uint32_t b0, uint32_t b1) const {
+        uint32_t p0 = word(3 * j), p1 = word(3 * j + 1), p2 = word(3 * j + 2);
+        mma_s8_16(c0, p0 & 0xfcfcfcfcu, p1 & 0xfcfcfcfcu, b0);
+        mma_s8_16(c1, p2 & 0xfcfcfcfcu, spare_six(p0, p1, p2), b1);
+    }
+    // The word with the scales of block `first` + this lane's phase, and where in it they begin.
+    static __device__ __forceinline__ uint32_t scales_of(const uint4 &v, int first, const Lane &l) {
+        if (PHASES < 4) return word_of(v, first / 2);
+        return l.phase < 2 ? word_of(v, first / 2) : word_of(v, first / 2 + 1);
+    }
+    static __device__ __forceinline__ int byte_in(int first, const Lane &l) {
+        return PHASES == 1 ? first % 2 * 2 : l.phase % 2 * 2;
+    }
+
+    __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) const {
         float inner[4] = {};
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            uint4 b = x.quants(i / 2, l);
-            float4 s = x.scale(i / 2, l);
-            uint32_t p0 = word(3 * i), p1 = word(3 * i + 1), p2 = word(3 * i + 2);
-            int c0[4], c1[4];
-            mma_s8_16(c0, p0 & 0xfcfcfcfcu, p1 & 0xfcfcfcfcu, i % 2 ? b.z : b.x);
-            mma_s8_16(c1, p2 & 0xfcfcfcfcu, spare_six(p0, p1, p2), i % 2 ? b.w : b.y);
-            uint32_t su = word_of(upper, i / 2), sl = word_of(lower, i / 2);
-            int k = i % 2 * 2;
-            int u0 = byte_of(su, k), u1 = byte_of(su, k + 1), l0 = byte_of(sl, k), l1 = byte_of(sl, k + 1);
-            float s0 = i % 2 ? s.z : s.x, s1 = i % 2 ? s.w : s.y;
-            inner[0] += float(c0[0] * u0 + c1[0] * u1) * s0;
-            inner[2] += float(c0[2] * l0 + c1[2] * l1) * s0;
-            if (WIDTH == 1) continue;
-            inner[1] += float(c0[1] * u0 + c1[1] * u1) * s1;
-            inner[3] += float(c0[3] * l0 + c1[3] * l1) * s1;
+        for (int k = 0; k < 4 / PHASES; ++k) {
+            int c0[2][4] = {}, c1[2][4] = {};
+#pragma unroll
+            for (int p = 0; p < PHASES; ++p) {
+                uint4 b = x.quants(k * PHASES + p, l);
+                add(c0[0], c1[0], 2 * k * PHASES + p, b.x, b.y);
+                add(c0[1], c1[1], 2 * k * PHASES + PHASES + p, b.z, b.w);
+            }
+            float4 s = x.scale(k, l);
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                int first = (2 * k + h) * PHASES, at = byte_in(first, l);
+                uint32_t su = scales_of(upper, first, l), sl = scales_of(lower, first, l);
+                int u0 = byte_of(su, at), u1 = byte_of(su, at + 1), l0 = byte_of(sl, at), l1 = byte_of(sl, at + 1);
+                float s0 = h ? s.z : s.x, s1 = h ? s.w : s.y;
+                inner[0] += float(c0[h][0] * u0 + c1[h][0] * u1) * s0;
+                inner[2] += float(c0[h][2] * l0 + c1[h][2] * l1) * s0;
+                if (WIDTH == 1) continue;
+                inner[1] += float(c0[h][1] * u0 + c1[h][1] * u1) * s1;
+                inner[3] += float(c0[h][3] * l0 + c1[h][3] * l1) * s1;
+            }
         }
         float2 f = halves(d);
         f.x *= 0.25f, f.y *= 0.25f;
@@ -164,7 +211,8 @@ template <> struct Tile<Q6_K> {
     }
 };
 
-template <> struct Tile<Q5_K> {
+template <int WIDTH> struct Tile<Q5_K, WIDTH> {
+    static constexpr int PHASES = phases_of(WIDTH);
     uint4 q[4], upper, lower;
     uint2 rest[2];
 
@@ -180,35 +228,19 @@ template <> struct Tile<Q5_K> {
     __device__ __forceinline__ uint32_t word(int h, int i) const {
         return i < 4 ? word_of(q[2 * h], i) : i < 8 ? word_of(q[2 * h + 1], i - 4) : i == 8 ? rest[h].x : rest[h].y;
     }
-
-    template <int WIDTH> __device__ __forceinline__ void half(const Chunk<WIDTH> &x, float (&inner)[4], const Lane &l, int h) {
-        uint32_t su = (h ? upper.y : upper.x) & 0xfcfcfcfcu, sl = (h ? lower.y : lower.x) & 0xfcfcfcfcu;
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            uint32_t p0 = word(h, 5 * i), p1 = word(h, 5 * i + 1), p2 = word(h, 5 * i + 2);
-            uint32_t p3 = word(h, 5 * i + 3), p4 = word(h, 5 * i + 4);
-            uint32_t r[8] = {p0 & 0xf8f8f8f8u, p1 & 0xf8f8f8f8u, p2 & 0xf8f8f8f8u, p3 & 0xf8f8f8f8u, p4 & 0xf8f8f8f8u};
-            r[5] = ((p0 << 5) & 0xe0e0e0e0u) | ((p3 << 2) & 0x18181818u);
-            r[6] = ((p1 << 5) & 0xe0e0e0e0u) | ((p4 << 2) & 0x18181818u);
-            r[7] = ((p2 << 5) & 0xe0e0e0e0u) | ((p3 << 4) & 0x10101010u) | ((p4 << 3) & 0x08080808u);
-            uint4 b = x.quants(h * 2 + i, l);
-            float4 s = x.scale(h * 2 + i, l);
-#pragma unroll
-            for (int k = 0; k < 2; ++k) {
-                int c[4];
-                mma_u8(c, r[4 * k], r[4 * k + 1], r[4 * k + 2], r[4 * k + 3], k ? b.z : b.x, k ? b.w : b.y);
-                float u = float_of(su, i * 2 + k), w = float_of(sl, i * 2 + k), s0 = k ? s.z : s.x, s1 = k ? s.w : s.y;
-                inner[0] += float(c[0]) * (u * s0);
-                inner[2] += float(c[2]) * (w * s0);
-                if (WIDTH == 1) continue;
-                inner[1] += float(c[1]) * (u * s1);
-                inner[3] += float(c[3]) * (w * s1);
-            }
-        }
+    // Columns 32 j.., eight times each value.
+    __device__ __forceinline__ uint4 values(int j) const {
+        int h = j / 4, first = j / 2 % 2 * 5;
+        uint32_t p0 = word(h, first), p1 = word(h, first + 1), p2 = word(h, first + 2);
+        uint32_t p3 = word(h, first + 3), p4 = word(h, first + 4);
+        if (j % 2 == 0) return make_uint4(p0 & 0xf8f8f8f8u, p1 & 0xf8f8f8f8u, p2 & 0xf8f8f8f8u, p3 & 0xf8f8f8f8u);
+        return make_uint4(p4 & 0xf8f8f8f8u, ((p0 << 5) & 0xe0e0e0e0u) | ((p3 << 2) & 0x18181818u),
+                          ((p1 << 5) & 0xe0e0e0e0u) | ((p4 << 2) & 0x18181818u),
+                          ((p2 << 5) & 0xe0e0e0e0u) | ((p3 << 4) & 0x10101010u) | ((p4 << 3) & 0x08080808u));
     }
 
     // The minima: 8 of them a row, times the sums of the activations, in two parts that tf32 holds.
-    template <int WIDTH> __device__ __forceinline__ void minima(const Chunk<WIDTH> &x, float (&out)[4], const Lane &l) const {
+    __device__ __forceinline__ void minima(const Chunk<WIDTH> &x, float (&out)[4], const Lane &l) const {
         int shift = 8 * l.t;
         float a[4] = {float((upper.z >> shift) & 0xfc), float((lower.z >> shift) & 0xfc),
                       float((spare_six(upper.x, upper.y, upper.z) >> shift) & 0xff),
@@ -219,9 +251,30 @@ template <> struct Tile<Q5_K> {
         mma_tf32(out, a, s0 - h0, s1 - h1);
     }
 
-    template <int WIDTH> __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) {
+    __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) const {
         float inner[4] = {}, least[4] = {};
-        half(x, inner, l, 0), half(x, inner, l, 1);
+#pragma unroll
+        for (int k = 0; k < 4 / PHASES; ++k) {
+            int c[2][4] = {};
+#pragma unroll
+            for (int p = 0; p < PHASES; ++p) {
+                uint4 b = x.quants(k * PHASES + p, l);
+                mma_u8(c[0], values(2 * k * PHASES + p), b.x, b.y);
+                mma_u8(c[1], values(2 * k * PHASES + PHASES + p), b.z, b.w);
+            }
+            float4 s = x.scale(k, l);
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                int first = (2 * k + h) * PHASES, at = first % 4 + l.phase;
+                uint32_t su = (first < 4 ? upper.x : upper.y) & 0xfcfcfcfcu, sl = (first < 4 ? lower.x : lower.y) & 0xfcfcfcfcu;
+                float u = float_of(su, at), w = float_of(sl, at), s0 = h ? s.z : s.x, s1 = h ? s.w : s.y;
+                inner[0] += float(c[h][0]) * (u * s0);
+                inner[2] += float(c[h][2]) * (w * s0);
+                if (WIDTH == 1) continue;
+                inner[1] += float(c[h][1]) * (u * s1);
+                inner[3] += float(c[h][3]) * (w * s1);
+            }
+        }
         minima(x, least, l);
         float2 du = halves(upper.w), dl = halves(lower.w);
         constexpr float Q = 1.0f / 32, M = 1.0f / 4;

@@ -74,7 +74,7 @@ template <int FORMAT, int WIDTH, int AT_ONCE>
 __device__ __forceinline__ void multiply_all(Walk<FORMAT, WIDTH> walk, float (&acc)[4], const Lane &l) {
 #pragma unroll 1
     while (walk.left > 0) {
-        Tile<FORMAT> held[AT_ONCE];
+        Tile<FORMAT, WIDTH> held[AT_ONCE];
 #pragma unroll
         for (int k = 0; k < AT_ONCE; ++k)
             if (k == 0 || walk.left > k * walk.each) held[k].load(walk.from + k * walk.step, l);
@@ -95,6 +95,7 @@ __global__ void MOST_REGISTERS(REGISTERS) gemv_packed(const __grid_constant__ Ar
     const Lane l = Lane::of<WIDTH>(lane);
     float acc[4] = {};
     multiply_all<FORMAT, WIDTH, AT_ONCE>(Walk<FORMAT, WIDTH>(a, warp, warps), acc, l);
+    over_phases<WIDTH>(acc);
     float4 sum = make_float4(acc[0], acc[1], acc[2], acc[3]);
     parts[threadIdx.x] = sum;
     __syncthreads();

@@ -14,9 +14,10 @@
 //       Then, a row, four words: 4 sc(0..3), 4 sc(4..7), 4 m(0..3) in the upper six bits of each byte, with m(4..7) in the
 //       lower bits, highest first; f16 d, f16 dmin.
 //
-// Activations: a chunk for each 256 columns: int8 [4 pairs of blocks][width][t][block][columns 4t.., 16 + 4t..], float
-// scale [4 pairs][pairs of vectors, at least 1][block][vector], float sum of the 32 values [8][width, at least 2]. The
-// width is n rounded up to 1, 2, 4 or 8; vectors past n are zero.
+// Activations: a chunk for each 256 columns. With G = 8 / width phases (consume.h), 4 at most, block 2 k G + h G + p of its
+// eight blocks of 32 is half h of pair k G + p: int8 [4 pairs][width][t][half][columns 4t.., 16 + 4t..], float scale
+// [4 pairs][pairs of vectors, at least 1][half][vector], float sum of the 32 quantised values [8 blocks][width, at least 2].
+// The width is n rounded up to 1, 2, 4 or 8; vectors past n are zero.
 #pragma once
 #include "args.h"
 
@@ -24,6 +25,7 @@ constexpr int TILE_ROWS = 16, TILE_COLS = 256, GROUP_TILES = 8;
 
 __host__ __device__ constexpr int width_of(int n) { return n <= 2 ? n : n <= 4 ? 4 : 8; }
 __host__ __device__ constexpr int scale_stride(int width) { return width < 2 ? 2 : width; }
+__host__ __device__ constexpr int phases_of(int width) { return 8 / scale_stride(width); }
 __host__ __device__ constexpr int chunk_scales(int width) { return 256 * width; }
 __host__ __device__ constexpr int chunk_bytes(int width) { return 256 * width + 64 * scale_stride(width); }
 __host__ __device__ constexpr int tile_bytes(int format) { return format == Q8_0 ? 4352 : format == Q6_K ? 3360 : 2816; }

@@ -35,13 +35,14 @@ extern "C" __global__ void quantise_chunks(const float *x, uint8_t *out, int col
     if (block >= width * per_column) return;
     int column = block / per_column, b = block % per_column;
     uint8_t *chunk = out + int64_t(b / 8) * chunk_bytes(width);
-    int j = b % 8, quarter = lane % 16;
+    int j = b % 8, quarter = lane % 16, phases = phases_of(width);
+    int pair = j / (2 * phases) * phases + j % phases, half = j / phases % 2;
     float scale, sum;
     int v = quantise_lane(column < n ? x[int64_t(column) * cols + b * 32 + lane] : 0.0f, scale, sum);
-    chunk[(j / 2 * width + column) * 64 + quarter / 4 * 16 + j % 2 * 8 + lane / 16 * 4 + quarter % 4] = uint8_t(v);
+    chunk[(pair * width + column) * 64 + quarter / 4 * 16 + half * 8 + lane / 16 * 4 + quarter % 4] = uint8_t(v);
     if (lane == 0) {
         float *scales = reinterpret_cast<float *>(chunk + chunk_scales(width));
-        scales[j / 2 * 2 * scale_stride(width) + column / 2 * 4 + j % 2 * 2 + column % 2] = scale;
+        scales[(pair * (scale_stride(width) / 2) + column / 2) * 4 + half * 2 + column % 2] = scale;
         scales[(8 + j) * scale_stride(width) + column] = sum;
     }
 }
