@@ -34,7 +34,7 @@ KERNELS = {
     "ssq": "ssq_twin",
     "native": "gemv_native",
     "packed": "gemv_packed",
-    "decode": "twin_scores|softmax_rows|argmax_rows",
+    "decode": "twin_scores|softmax_parts|softmax_rows|argmax_parts",
     "peer": "mul_mat_vec_q",
 }
 PEER_NAME = "mul_mat_vec_q"

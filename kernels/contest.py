@@ -68,7 +68,7 @@ def _read_shapes(size: int, multiprocessors: int, scratch: int) -> list[tuple[in
     """Loads in flight a thread, threads, blocks: enough for all bytes at once, or a few for each multiprocessor."""
     shapes = []
     for kind in (2, 4, 8):
-        for block in (256, 512, 1024):
-            grids = {max(1, size // 16 // (block * kind)), multiprocessors * 4, multiprocessors * 8}
-            shapes += [(kind, block, grid) for grid in sorted(grids) if grid * block * 4 <= scratch]
+        for block in (128, 256, 512, 1024):
+            grids = {max(1, size // 16 // (block * kind)), *(multiprocessors * each for each in (4, 8, 16))}
+            shapes += [(kind, block, grid) for grid in sorted(grids) if grid * block // 8 <= scratch]
     return shapes

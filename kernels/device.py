@@ -15,9 +15,9 @@ class Args(c.Structure):
     """The same fields as src/args.h."""
 
     _fields_ = (
-        *[(name, c.c_void_p) for name in ("w", "w2", "x", "x2", "y", "y2", "work", "flags")],
+        *[(name, c.c_void_p) for name in ("w", "w2", "x", "x2", "y", "y2", "work")],
         ("bytes", c.c_int64),
-        *[(name, c.c_int) for name in ("rows", "cols", "n", "format", "kind", "form", "shares", "grid", "block")],
+        *[(name, c.c_int) for name in ("rows", "cols", "n", "format", "kind", "grid", "block")],
     )
 
 

@@ -49,12 +49,12 @@ def random_blocks(fmt: Format, rows: int, cols: int, rng: np.random.Generator) -
         data[..., 208:] = _halves(rng, data.shape[:2])
     else:
         data[..., 0:2] = _halves(rng, data.shape[:2])
-        data[..., 2:4] = _halves(rng, data.shape[:2])
+        data[..., 2:4] = _halves(rng, data.shape[:2], 15.5e-3)  # the middle of 0..31: weights are around zero
     return data.reshape(rows, -1)
 
 
-def _halves(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    return (rng.uniform(0.5, 1.5, size=(*shape, 1)) * 1e-3).astype("<f2").view(np.uint8)
+def _halves(rng: np.random.Generator, shape: tuple[int, ...], size: float = 1e-3) -> np.ndarray:
+    return (rng.uniform(0.5, 1.5, size=(*shape, 1)) * size).astype("<f2").view(np.uint8)
 
 
 def pack(fmt: Format, blocks: np.ndarray, cols: int) -> np.ndarray:

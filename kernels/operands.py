@@ -158,14 +158,9 @@ def _packed(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator
     y = Buffer(device, expected.size * 4)
     chunks = Buffer(device, variants.activation_bytes(case.variant, matrix.cols, case.streams))
     device.run("quantise", Args(x=given.address, y=chunks.address, cols=matrix.cols, n=case.streams, kind=1))
-    fmt = FORMATS[case.format]
-    plan = variants.plan(fmt, matrix.rows, matrix.cols, case.streams)
-    tiles = matrix.rows // layouts.TILE_ROWS
-    work = Buffer(device, plan.shares * tiles * 512)
-    flags = device.array(np.zeros(tiles, np.int32))
-    base = _common(matrix, case, x=chunks.address, y=y.address, work=work.address, flags=flags.address)
-    base.form, base.shares, base.block = plan.form, plan.shares, 32 * plan.warps
-    kept = [given, chunks, work, flags]
+    base = _common(matrix, case, x=chunks.address, y=y.address)
+    base.block = 32 * variants.warps(case, device.facts.multiprocessors)
+    kept = [given, chunks]
     return Launch("packed", _for_each(base, w=matrix.buffers("packed")), y, expected, "f4", kept)
 
 
@@ -181,10 +176,10 @@ def _ssq(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator) -
 
 
 def _read(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator) -> Launch:
-    """The threads leave the xor of what they read; the last bytes that fill no load of 16 are read by nobody."""
+    """The warps leave the xor of what they read; the last bytes that fill no load of 16 are read by nobody."""
     size = variants.weight_bytes(case.format, matrix.rows, matrix.cols)
     grid, block = read_shape(size)
-    y = Buffer(device, grid * block * 4)
+    y = Buffer(device, grid * block // 32 * 4)
     odd = np.bincount(matrix.index) % 2 == 1  # a row that is there twice cancels itself
     expected = np.bitwise_xor.reduce(matrix.blocks.view("<u2")[odd], axis=None, keepdims=True)
     base = Args(y=y.address, bytes=size // 16 * 16, grid=grid, block=block, kind=case.variant.kind)
@@ -216,10 +211,18 @@ def _decode(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator
         return Launch("decode", _for_each(base, w=matrix.buffers("file")), y, expected, "f4", [given])
     logits = [rng.standard_normal((case.streams, matrix.cols)).astype(np.float32) * 4 for _ in range(matrix.copies)]
     given = [device.array(each) for each in logits]
+    work = Buffer(device, case.streams * 64 * 8)
     if name == "softmax":
         expected = reference.softmax(logits[0])
         y = Buffer(device, expected.size * 4)
-        return Launch("decode", _for_each(_common(matrix, case, y=y.address), x=given), y, expected, "f4", given)
+        return Launch(
+            "decode",
+            _for_each(_common(matrix, case, y=y.address, work=work.address), x=given),
+            y,
+            expected,
+            "f4",
+            [*given, work],
+        )
     tokens, _ = reference.verify(logits[0], np.zeros(case.streams - 1, np.int64))
     drafts = tokens[:-1].astype(np.int32)
     if len(drafts) > 1:
@@ -227,7 +230,8 @@ def _decode(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator
     _, accepted = reference.verify(logits[0], drafts)
     y, held = Buffer(device, (case.streams + 1) * 4), device.array(drafts)
     base = _common(matrix, case, y=y.address, y2=y.address + case.streams * 4, w2=held.address)
-    return Launch("decode", _for_each(base, x=given), y, np.append(tokens, accepted), "i4", [*given, held])
+    base.work = work.address
+    return Launch("decode", _for_each(base, x=given), y, np.append(tokens, accepted), "i4", [*given, held, work])
 
 
 def peer_launch(device: Device, matrix: Matrix, streams: int, rng: np.random.Generator) -> Launch:

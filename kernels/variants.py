@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kernels import reference
-from kernels.layouts import FORMATS, TILE_COLS, TILE_ROWS, Format
+from kernels.layouts import FORMATS, TILE_COLS, TILE_ROWS
 
 K_FORMATS = ("Q8_0", "Q6_K", "Q5_K")
 STREAMS = (1, 2, 3, 4, 5, 6, 7, 8)
@@ -101,18 +101,16 @@ def _listed(streams: tuple[int, ...]) -> str:
     return " or ".join(map(str, streams))
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How the packed kernel is launched: which of its forms, warps a block of threads, blocks a row tile."""
+def warps(case: Case, multiprocessors: int) -> int:
+    """Warps a block of threads of the packed kernel, so that all blocks run at once where the chip holds them.
 
-    form: int
-    warps: int
-    shares: int
-
-
-def plan(fmt: Format, rows: int, cols: int, streams: int) -> Plan:
-    """The packed kernel's plan for a matrix: what was fastest on an H200 (NOTES.md has the table)."""
-    return Plan(0, 4, 1 if rows > 8192 else 4)
+    Measured on an H200 (NOTES.md): the kernel's registers let a multiprocessor hold 20 warps, 24 of Q5_K's with one
+    vector. Of the numbers that give no warp more superblocks than the most allowed does, the smallest.
+    """
+    held = 24 if case.format == "Q5_K" and case.streams == 1 else 20
+    blocks = -(-(case.rows // TILE_ROWS) // multiprocessors)
+    most, superblocks = min(max(held // blocks, 2), 10), case.cols // TILE_COLS
+    return -(-superblocks // -(-superblocks // most))
 
 
 def weight_bytes(name: str, rows: int, cols: int) -> int:

@@ -9,15 +9,12 @@ struct Args {
     const void *x2;      // scales of quantised activations, or the second stream
     void *y;             // output, column after column
     void *y2;            // second output
-    void *work;          // partial sums of a packed kernel: for each share, a tile of float4 [32 lanes] for each row tile
-    int *flags;          // one for each row tile, zero before and after a launch
+    void *work;          // of softmax and verify: 64 pairs of words for each row
     int64_t bytes;       // of a plain read or copy
     int rows, cols, n;   // n: activation vectors
     int format;          // 0 Q8_0, 1 Q6_K, 2 Q5_K
     int kind;            // which kernel of a family
-    int form;            // packed: which of the kernel's forms
-    int shares;          // packed: blocks of threads that share the columns of a row tile
-    int grid, block;     // 0: the launcher chooses
+    int grid, block;     // of a plain read or copy; packed: block
 };
 
 enum Format { Q8_0 = 0, Q6_K = 1, Q5_K = 2 };

@@ -74,14 +74,11 @@ __device__ __forceinline__ int dot4(int a, int b, int c) {
 #endif
 }
 
-#ifndef LOAD_HINT
-#define LOAD_HINT ""
-#endif
 // Weights are read once: on NVIDIA they do not stay in the L1.
 __device__ __forceinline__ uint4 load_once(const void *p) {
 #ifdef __CUDA_ARCH__
     uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate" LOAD_HINT ".v4.u32 {%0,%1,%2,%3}, [%4];"
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
     return v;
 #else

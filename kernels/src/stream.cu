@@ -2,7 +2,7 @@
 #include "args.h"
 #include "device.h"
 
-// Each thread keeps UNROLL loads of 16 bytes in flight. The store can never happen for random bytes, and keeps the loads.
+// Each thread keeps UNROLL loads of 16 bytes in flight. One word a warp is written, so that the loads cannot be left out.
 template <int UNROLL> __global__ void __launch_bounds__(1024) stream_read(const uint4 *in, int64_t count, uint32_t *out) {
     uint32_t sum = 0;
     int64_t step = int64_t(gridDim.x) * blockDim.x, i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -17,7 +17,9 @@ template <int UNROLL> __global__ void __launch_bounds__(1024) stream_read(const 
         uint4 v = load_once(in + i);
         sum ^= v.x ^ v.y ^ v.z ^ v.w;
     }
-    out[int64_t(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
+    int both = int(sum);
+    for (int m = LANES / 2; m > 0; m >>= 1) both ^= shuffle_xor(both, m);
+    if (threadIdx.x % LANES == 0) out[(int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / LANES] = uint32_t(both);
 }
 
 __global__ void __launch_bounds__(1024) stream_copy(const uint4 *in, int64_t count, uint4 *out) {
@@ -32,7 +34,7 @@ __global__ void __launch_bounds__(1024) stream_copy(const uint4 *in, int64_t cou
     for (; i < count; i += step) out[i] = load_once(in + i);
 }
 
-// y: one word a thread, whose xor is the xor of all words of w. grid and block must be given.
+// y: one word a warp, whose xor is the xor of all words of w. grid and block must be given.
 extern "C" int launch_read(const Args *a, void *stream) {
     if (a->bytes % 16 || a->grid < 1 || a->block < 1 || a->block > 1024) return BAD_ARGUMENT;
     auto in = (const uint4 *)a->w;

@@ -42,16 +42,29 @@ def test_names_are_unique():
     assert len(BY_NAME) == len(VARIANTS)
 
 
-@pytest.mark.parametrize("fmt", FORMATS.values(), ids=FORMATS)
-def test_every_plan_fits_the_shared_memory_of_an_h200(fmt):
-    from kernels import shares
+@pytest.mark.parametrize(
+    "rows,cols,streams,expected",
+    [
+        (17408, 5120, 4, 2),
+        (5120, 17408, 4, 6),
+        (5120, 17408, 1, 8),
+        (1024, 5120, 8, 10),
+        (248320, 5120, 1, 2),
+        (16, 256, 1, 1),
+    ],
+)
+def test_all_blocks_of_a_packed_matrix_run_at_once_where_they_fit(rows, cols, streams, expected):
+    case = variants.Case(BY_NAME["packed_mma"], "Q5_K", streams, rows, cols)
+    assert variants.warps(case, 132) == expected
 
-    for rows, cols in [(17408, 5120), (5120, 17408), (1024, 5120), (248320, 5120), (4096, 14336)]:
-        for n in range(1, 9):
-            plan = variants.plan(fmt, rows, cols, n)
-            held = plan.stages * shares.stage_bytes(fmt.bytes_256, n) + plan.split * 8 * 512 + 512
-            assert plan.per_unit * (held + 1024) <= 228 * 1024
-            assert 1 <= plan.stages <= 16 and plan.split in (1, 2)
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_a_block_of_the_packed_kernel_has_1_to_16_warps_and_none_is_idle(fmt):
+    for rows in (16, 1040, 4096, 128256):
+        for cols in (256, 768, 5120, 17408):
+            for units in (1, 60, 132):
+                n = variants.warps(variants.Case(BY_NAME["packed_mma"], fmt, 1, rows, cols), units)
+                assert 1 <= n <= min(16, cols // 256)
 
 
 def test_bytes():
