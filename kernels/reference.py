@@ -1,0 +1,75 @@
+"""What each kernel must compute, in float64. It knows no device and no timing.
+
+The dequantisers follow ggml's block layouts (ggml-common.h, ggml-quants.c); gguf's own checks them in tests.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.layouts import Q6_K, Q8_0, Format, q5_scales, q5_values, q6_values
+
+FLOAT_TOLERANCE = 1e-3
+INT8_TOLERANCE = 1e-2  # int8 activations with one scale for 32 values
+
+
+def _half(data: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(data).view("<f2").astype(np.float64)
+
+
+def dequantise(fmt: Format, blocks: np.ndarray, cols: int) -> np.ndarray:
+    """float64 [rows, cols] of uint8 [rows, row_bytes] in the file's layout."""
+    data = blocks.reshape(blocks.shape[0], cols // 256, fmt.bytes_256)
+    if fmt is Q8_0:
+        part = data.reshape(blocks.shape[0], cols // 32, 34)
+        values = np.ascontiguousarray(part[..., 2:]).view(np.int8) * _half(part[..., :2])
+    elif fmt is Q6_K:
+        scales = np.ascontiguousarray(data[..., 192:208]).view(np.int8) * _half(data[..., 208:])
+        values = (q6_values(data).astype(np.float64) - 32) * np.repeat(scales, 16, axis=2)
+    else:
+        scales, least = q5_scales(data[..., 4:16])
+        d, dmin = _half(data[..., :2]), _half(data[..., 2:4])
+        values = q5_values(data) * np.repeat(scales * d, 32, axis=2) - np.repeat(least * dmin, 32, axis=2)
+    return values.reshape(blocks.shape[0], cols)
+
+
+def flat(quants: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """float64 [rows, cols] of int8 [rows, cols] and f16 [rows, cols / 32]."""
+    return quants.astype(np.float64) * np.repeat(scales.astype(np.float64), 32, axis=1)
+
+
+def ssq(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Matrices A and B, float64 [rows, cols], of uint8 [rows, cols / 32, 68]."""
+    scales = np.ascontiguousarray(blocks[..., :4]).view("<f2").astype(np.float64)
+    words = np.ascontiguousarray(blocks[..., 4:]).view("<u2")
+    a = (words >> 8).astype(np.uint8).view(np.int8) * scales[..., 0:1]
+    b = (words & 255).astype(np.uint8).view(np.int8) * scales[..., 1:2]
+    return a.reshape(len(blocks), -1), b.reshape(len(blocks), -1)
+
+
+def gemv(weights: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """[n, rows] of [rows, cols] and [n, cols]."""
+    return x.astype(np.float64) @ weights.T
+
+
+def twin_scores(q: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """[2, positions] of q [2, dim] and keys [2, positions, dim]."""
+    return np.einsum("td,tpd->tp", q.astype(np.float64), keys.astype(np.float64)) / np.sqrt(q.shape[1])
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)
+
+
+def verify(logits: np.ndarray, drafts: np.ndarray) -> tuple[np.ndarray, int]:
+    """argmax of each row, and how many drafted tokens agree with the row before them."""
+    tokens = logits.argmax(axis=1)
+    agree = tokens[:-1] == drafts
+    return tokens, int(len(agree) if agree.all() else agree.argmin())
+
+
+def relative_error(out: np.ndarray, expected: np.ndarray) -> float:
+    """Frobenius norm of the difference over that of the oracle; NaN counts as infinite."""
+    difference = np.linalg.norm(out.astype(np.float64) - expected) / np.linalg.norm(expected)
+    return float(difference) if np.isfinite(difference) else float("inf")

@@ -1,0 +1,61 @@
+// Activations to int8 with one float scale for 32 values, before the GEMV, as llama.cpp does it. Two layouts:
+// plain planes for the dp4a kernels, and chunks of 256 values in the order in which the matrix units take them.
+#include "args.h"
+#include "device.h"
+#include "packed.h"
+
+// A group of 32 lanes quantises one block of 32 values. The zero block has scale 0.
+// The sum is that of the quantised values: a minimum taken off every weight then cancels in the error too.
+__device__ __forceinline__ int quantise_lane(float v, float &scale, float &sum) {
+    scale = group_max(fabsf(v)) / 127.0f;
+    int q = scale == 0.0f ? 0 : __float2int_rn(v / scale);
+    sum = scale * group_sum(float(q));
+    return q;
+}
+
+// x: [n][cols] floats. q: [n][cols] int8, scale and sum: [n][cols / 32]; sums follow the scales.
+extern "C" __global__ void quantise_plain(const float *x, int8_t *q, float *scales, int cols, int n) {
+    int lane = threadIdx.x % LANES;
+    int64_t block = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / LANES;
+    int64_t blocks = int64_t(n) * (cols / 32);
+    if (block >= blocks) return;
+    float scale, sum;
+    q[block * 32 + lane] = int8_t(quantise_lane(x[block * 32 + lane], scale, sum));
+    if (lane == 0) {
+        scales[block] = scale;
+        scales[blocks + block] = sum;
+    }
+}
+
+// x: [n][cols] floats. out: [cols / 256] chunks, see packed.h; vectors past n are zero.
+extern "C" __global__ void quantise_chunks(const float *x, uint8_t *out, int cols, int n, int width) {
+    int lane = threadIdx.x % LANES;
+    int block = (blockIdx.x * blockDim.x + threadIdx.x) / LANES;
+    int per_column = cols / 32;
+    if (block >= width * per_column) return;
+    int column = block / per_column, b = block % per_column;
+    uint8_t *chunk = out + int64_t(b / 8) * chunk_bytes(width);
+    int j = b % 8, quarter = lane % 16, phases = phases_of(width);
+    int pair = j / (2 * phases) * phases + j % phases, half = j / phases % 2;
+    float scale, sum;
+    int v = quantise_lane(column < n ? x[int64_t(column) * cols + b * 32 + lane] : 0.0f, scale, sum);
+    chunk[(pair * width + column) * 64 + quarter / 4 * 16 + half * 8 + lane / 16 * 4 + quarter % 4] = uint8_t(v);
+    if (lane == 0) {
+        float *scales = reinterpret_cast<float *>(chunk + chunk_scales(width));
+        scales[(pair * (scale_stride(width) / 2) + column / 2) * 4 + half * 2 + column % 2] = scale;
+        scales[(8 + j) * scale_stride(width) + column] = sum;
+    }
+}
+
+extern "C" int launch_quantise(const Args *a, void *stream) {
+    if (a->cols % 256 || a->n < 1 || a->n > 8) return BAD_ARGUMENT;
+    int width = a->kind == 0 ? a->n : width_of(a->n);
+    int groups = width * (a->cols / 32), per_block = 4;
+    dim3 grid((groups + per_block - 1) / per_block), block(per_block * LANES);
+    if (a->kind == 0)
+        quantise_plain<<<grid, block, 0, cudaStream_t(stream)>>>((const float *)a->x, (int8_t *)a->y, (float *)a->y2,
+                                                                 a->cols, a->n);
+    else
+        quantise_chunks<<<grid, block, 0, cudaStream_t(stream)>>>((const float *)a->x, (uint8_t *)a->y, a->cols, a->n, width);
+    return cudaGetLastError();
+}
