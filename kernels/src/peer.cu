@@ -27,8 +27,8 @@ typedef void (*MulMatVecQ)(void *backend, const void *src0, const void *src1, vo
                            const float *floats, const char *quantised, float *out, int64_t row_low, int64_t row_high,
                            int64_t columns, int64_t padded, cudaStream_t stream);
 typedef void (*QuantiseRow)(const float *x, const int32_t *ids, void *out, int type, int64_t ne00, int64_t s01,
-    int64_t s02,
-                            int64_t s03, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3, cudaStream_t stream);
+                            int64_t s02, int64_t s03, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3,
+                            cudaStream_t stream);
 
 static struct {
     void *context;
@@ -81,9 +81,8 @@ extern "C" int64_t peer_activation_bytes(int cols, int n) { return padded(cols) 
 // x: [n][cols] floats, y: blocks of q8_1.
 extern "C" int launch_peer_quantise(const Args *a, void *stream) {
     int64_t cols = a->cols, all = cols * a->n;
-    peer.quantise((const float *)a->x, nullptr, a->y, type_of(a->format), cols, cols, all, all, padded(a->cols),
-        a->n, 1, 1,
-                  cudaStream_t(stream));
+    peer.quantise((const float *)a->x, nullptr, a->y, type_of(a->format), cols, cols, all, all,
+                  padded(a->cols), a->n, 1, 1, cudaStream_t(stream));
     return cudaGetLastError();
 }
 

@@ -39,7 +39,7 @@ extern "C" int launch_ssq(const Args *a, void *stream) {
     if (a->cols % 32 || a->rows % ROWS || a->n != 2) return BAD_ARGUMENT;
     int groups = (a->rows / ROWS + WARPS - 1) / WARPS;
     ssq_twin<<<groups, THREADS, 0, cudaStream_t(stream)>>>((const uint8_t *)a->w, (const float *)a->x,
-        (const float *)a->x2,
-                                                           (float *)a->y, (float *)a->y2, a->rows, a->cols);
+                                                           (const float *)a->x2, (float *)a->y, (float *)a->y2,
+                                                           a->rows, a->cols);
     return cudaGetLastError();
 }
