@@ -91,7 +91,7 @@ def can_run(case: Case, arch: str) -> str | None:
 
 def steps(v: Variant) -> tuple[int, int]:
     """Of which numbers rows and columns must be multiples."""
-    known = {"packed": (TILE_ROWS, TILE_COLS), "file": (2, 256), "flat": (4, 32), "ssq": (4, 32), "keys": (1, 2)}
+    known = {"packed": (TILE_ROWS, TILE_COLS), "file": (2, 256), "flat": (4, 32), "ssq": (2, 32), "keys": (1, 2)}
     return known.get(v.weights, (1, 1))
 
 

@@ -3,9 +3,9 @@
 #include "args.h"
 #include "device.h"
 
-constexpr int SSQ_BYTES = 68, THREADS = 256, WARPS = THREADS / LANES, ROWS = 4;
+constexpr int SSQ_BYTES = 68, THREADS = 256, WARPS = THREADS / LANES, ROWS = 2;
 
-// 16 lanes take one block of 32 weights, a word (two columns) each; a warp takes two blocks of each of four rows at
+// 16 lanes take one block of 32 weights, a word (two columns) each; a warp takes two blocks of each of two rows at
 // once.
 extern "C" __global__ void __launch_bounds__(THREADS)
 ssq_twin(const uint8_t *w, const float *xa, const float *xb, float *ya, float *yb, int rows, int cols) {
