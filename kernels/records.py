@@ -22,7 +22,8 @@ COLUMNS = (
 class Row:
     """One sample, or why there is none (status unsupported or failed, block -1). Times in microseconds of one launch.
 
-    `ceiling_us`: the plain read of the same weight bytes, `peer_us`: llama.cpp's kernel, both of the same block.
+    `ceiling_us`: the fastest plain read of the same weight bytes, `peer_us`: llama.cpp's kernel, both in the same
+    block.
     """
 
     variant: str

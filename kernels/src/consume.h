@@ -1,10 +1,10 @@
-// One warp multiplies a packed tile (16 rows x 256 columns) with up to 8 activation vectors on the int8 matrix units. It
-// knows nothing of where the tile lies.
+// One warp multiplies a packed tile (16 rows x 256 columns) with up to 8 activation vectors on the int8 matrix units.
+// It knows nothing of where the tile lies.
 //
-// The units give sums for eight columns whatever the width. With fewer vectors the other columns take other blocks of 32:
-// of G = 8 / width blocks one after the other (PHASES), each stands in columns of its own and zeros stand in the rest. The
-// four lanes that hold a row's sums then scale a block each, where they would have done the same work four times. acc: rows
-// g, g + 8 x two vectors of this lane's phase; `over_phases` adds the phases up.
+// The units give sums for eight columns whatever the width. With fewer vectors the other columns take other blocks of
+// 32: of G = 8 / width blocks one after the other (PHASES), each stands in columns of its own and zeros stand in the
+// rest. The four lanes that hold a row's sums then scale a block each, where they would have done the same work four
+// times. acc: rows g, g + 8 x two vectors of this lane's phase; `over_phases` adds the phases up.
 #pragma once
 #include "device.h"
 #include "packed.h"
@@ -95,15 +95,17 @@ __device__ __forceinline__ int byte_of(uint32_t word, int i) {
 __device__ __forceinline__ float float_of(uint32_t word, int i) {
     return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7650 + i)) - 8388608.0f;
 }
-__device__ __forceinline__ uint32_t word_of(const uint4 &v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+__device__ __forceinline__ uint32_t word_of(const uint4 &v, int i) {
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
 
 // A word whose four bytes take their bits from the lower two of three words.
 __device__ __forceinline__ uint32_t spare_six(uint32_t a, uint32_t b, uint32_t c) {
     return ((a << 6) & 0xc0c0c0c0u) | ((b << 4) & 0x30303030u) | ((c << 2) & 0x0c0c0c0cu);
 }
 
-// What a lane needs of a tile, in registers: `load` and `multiply` are apart, so that every load is on its way before the
-// first is waited for.
+// What a lane needs of a tile, in registers: `load` and `multiply` are apart, so that every load is on its way before
+// the first is waited for.
 template <int FORMAT, int WIDTH> struct Tile;
 
 template <int WIDTH> struct Tile<Q8_0, WIDTH> {
@@ -246,7 +248,8 @@ template <int WIDTH> struct Tile<Q5_K, WIDTH> {
                       float((spare_six(upper.x, upper.y, upper.z) >> shift) & 0xff),
                       float((spare_six(lower.x, lower.y, lower.z) >> shift) & 0xff)};
         float s0 = x.sum(l.t, l), s1 = x.sum(l.t + 4, l);
-        float h0 = __uint_as_float(__float_as_uint(s0) & 0xffffe000u), h1 = __uint_as_float(__float_as_uint(s1) & 0xffffe000u);
+        float h0 = __uint_as_float(__float_as_uint(s0) & 0xffffe000u);
+        float h1 = __uint_as_float(__float_as_uint(s1) & 0xffffe000u);
         mma_tf32(out, a, h0, h1);
         mma_tf32(out, a, s0 - h0, s1 - h1);
     }
@@ -266,7 +269,8 @@ template <int WIDTH> struct Tile<Q5_K, WIDTH> {
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 int first = (2 * k + h) * PHASES, at = first % 4 + l.phase;
-                uint32_t su = (first < 4 ? upper.x : upper.y) & 0xfcfcfcfcu, sl = (first < 4 ? lower.x : lower.y) & 0xfcfcfcfcu;
+                uint32_t su = (first < 4 ? upper.x : upper.y) & 0xfcfcfcfcu;
+                uint32_t sl = (first < 4 ? lower.x : lower.y) & 0xfcfcfcfcu;
                 float u = float_of(su, at), w = float_of(sl, at), s0 = h ? s.z : s.x, s1 = h ? s.w : s.y;
                 inner[0] += float(c[h][0]) * (u * s0);
                 inner[2] += float(c[h][2]) * (w * s0);

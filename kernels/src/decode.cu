@@ -6,7 +6,8 @@
 constexpr int THREADS = 256, WARPS = THREADS / LANES, PARTS = 64;
 
 // Scores of one query against the keys of two streams: q [2][dim] floats, keys [2][positions][dim] f16.
-extern "C" __global__ void __launch_bounds__(THREADS) twin_scores(const float *q, const __half *keys, float *y, int positions, int dim) {
+extern "C" __global__ void __launch_bounds__(THREADS) twin_scores(const float *q, const __half *keys, float *y,
+    int positions, int dim) {
     int lane = threadIdx.x % LANES, twin = blockIdx.y;
     int position = blockIdx.x * WARPS + threadIdx.x / LANES;
     if (position >= positions) return;
@@ -43,7 +44,8 @@ __device__ __forceinline__ float block_total(float v, float *shared) {
 
 struct Part {
     int first, end;
-    __device__ __forceinline__ Part(int cols) : first(int64_t(blockIdx.x) * cols / PARTS), end(int64_t(blockIdx.x + 1) * cols / PARTS) {}
+    __device__ __forceinline__ Part(int cols) : first(int64_t(blockIdx.x) * cols / PARTS),
+        end(int64_t(blockIdx.x + 1) * cols / PARTS) {}
 };
 
 // x: [n][cols] floats. work: the largest value of each part, and the sum of the exponentials below it.
@@ -59,10 +61,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) softmax_parts(const float 
     if (threadIdx.x == 0) work[blockIdx.y * PARTS + blockIdx.x] = make_float2(top, sum);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) softmax_rows(const float *x, const float2 *work, float *y, int cols) {
+extern "C" __global__ void __launch_bounds__(THREADS) softmax_rows(const float *x, const float2 *work, float *y,
+    int cols) {
     const int64_t row = int64_t(blockIdx.y) * cols;
     const Part part(cols);
-    float2 a = work[blockIdx.y * PARTS + threadIdx.x % LANES], b = work[blockIdx.y * PARTS + LANES + threadIdx.x % LANES];
+    const float2 *of_row = work + blockIdx.y * PARTS + threadIdx.x % LANES;
+    float2 a = of_row[0], b = of_row[LANES];
     float top = group_max(fmaxf(a.x, b.x));
     float scale = 1.0f / group_sum(a.y * expf(a.x - top) + b.y * expf(b.x - top));
     for (int i = part.first + threadIdx.x; i < part.end; i += THREADS) y[row + i] = expf(x[row + i] - top) * scale;
@@ -118,10 +122,12 @@ extern "C" int launch_decode(const Args *a, void *stream) {
     if (a->kind == SCORES) {
         if (a->n != 2 || a->cols % 2) return BAD_ARGUMENT;
         dim3 grid((a->rows + WARPS - 1) / WARPS, 2);
-        twin_scores<<<grid, THREADS, 0, s>>>((const float *)a->x, (const __half *)a->w, (float *)a->y, a->rows, a->cols);
+        twin_scores<<<grid, THREADS, 0, s>>>((const float *)a->x, (const __half *)a->w, (float *)a->y, a->rows,
+            a->cols);
     } else if (a->kind == SOFTMAX) {
         softmax_parts<<<dim3(PARTS, a->n), THREADS, 0, s>>>((const float *)a->x, (float2 *)a->work, a->cols);
-        softmax_rows<<<dim3(PARTS, a->n), THREADS, 0, s>>>((const float *)a->x, (const float2 *)a->work, (float *)a->y, a->cols);
+        softmax_rows<<<dim3(PARTS, a->n), THREADS, 0, s>>>((const float *)a->x, (const float2 *)a->work,
+            (float *)a->y, a->cols);
     } else if (a->kind == VERIFY) {
         argmax_parts<<<dim3(PARTS, a->n), THREADS, 0, s>>>((const float *)a->x, (Best *)a->work, a->cols);
         argmax_rows<<<a->n, LANES, 0, s>>>((const Best *)a->work, (int *)a->y);

@@ -67,7 +67,8 @@ template <int N> __global__ void __launch_bounds__(THREADS) flat_scalar(Flat w, 
 }
 
 // The same with loads of 16 bytes, and R rows a block that share the activations they read.
-template <int N, int R> __global__ void __launch_bounds__(THREADS) flat_vector(Flat w, const float *x, float *y, int rows) {
+template <int N, int R> __global__ void __launch_bounds__(THREADS) flat_vector(Flat w, const float *x, float *y,
+    int rows) {
     __shared__ float shared[N * R * WARPS];
     int row = blockIdx.x * R;
     float acc[N * R] = {};
@@ -97,7 +98,8 @@ template <int N, int R> __global__ void __launch_bounds__(THREADS) flat_vector(F
 }
 
 // Four activation vectors interleaved: one float4 for each column.
-template <int R> __global__ void __launch_bounds__(THREADS) flat_interleaved(Flat w, const float4 *x, float *y, int rows) {
+template <int R> __global__ void __launch_bounds__(THREADS) flat_interleaved(Flat w, const float4 *x, float *y,
+    int rows) {
     __shared__ float shared[4 * R * WARPS];
     int row = blockIdx.x * R;
     float acc[4 * R] = {};
@@ -175,7 +177,8 @@ extern "C" int launch_flat(const Args *a, void *stream) {
     if (a->cols % 32 || a->rows % 4 || (a->kind == DOT4 && a->cols % 16)) return BAD_ARGUMENT;
     cudaStream_t s = cudaStream_t(stream);
     if (a->kind == WEIGHT_ONLY) {
-        weight_only<<<a->rows, THREADS, 0, s>>>(Flat{(const int8_t *)a->w, (const __half *)a->w2, a->cols}, (float *)a->y);
+        weight_only<<<a->rows, THREADS, 0, s>>>(Flat{(const int8_t *)a->w, (const __half *)a->w2, a->cols},
+            (float *)a->y);
         return cudaGetLastError();
     }
     if (a->kind == INTERLEAVED) {

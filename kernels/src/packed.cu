@@ -20,8 +20,8 @@ __device__ __forceinline__ void store(const Args &a, int tile, const Lane &l, fl
 }
 #endif
 
-// So that a multiprocessor with 64 Ki registers holds 20 warps. Fewer registers and more warps were slower: loads and the
-// work on what came then wait for each other.
+// So that a multiprocessor with 64 Ki registers holds 20 warps. Fewer registers and more warps were slower: loads and
+// the work on what came then wait for each other.
 #ifdef __HIP__
 #define MOST_REGISTERS
 #else

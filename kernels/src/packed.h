@@ -1,6 +1,6 @@
-// The packed layout: 16 rows x 256 columns are one tile, all its bytes together. Eight row tiles are a group: for each 256
-// columns its tiles lie side by side, then come the next 256 columns, then the next group. The last group may be smaller.
-// Inside a tile the quants have the order in which the lanes of a warp hold the A operand of mma.m16n8k32:
+// The packed layout: 16 rows x 256 columns are one tile, all its bytes together. Eight row tiles are a group: for each
+// 256 columns its tiles lie side by side, then come the next 256 columns, then the next group. The last group may be
+// smaller. Inside a tile the quants have the order in which the lanes of a warp hold the A operand of mma.m16n8k32:
 // lane = 4 g + t holds, for each 32 columns, four words: row g, columns 4t..; row g + 8, columns 4t..; row g, columns
 // 16 + 4t..; row g + 8, columns 16 + 4t... Each tile has exactly the bytes that the file has for it.
 //
@@ -11,13 +11,13 @@
 //   Q5_K, 2816 bytes: [2 halves] of [2][32 lanes][4 words] and [32 lanes][2 words]: 10 words a lane, five for each 64
 //       columns: words 0 to 4 hold 8 q in the upper five bits of each byte, their lower three bits are words 5 to 7:
 //       5 = low(0) << 2 | low(3) >> 1, 6 = low(1) << 2 | low(4) >> 1, 7 = low(2) << 2 | (low(3) & 1) << 1 | low(4) & 1.
-//       Then, a row, four words: 4 sc(0..3), 4 sc(4..7), 4 m(0..3) in the upper six bits of each byte, with m(4..7) in the
-//       lower bits, highest first; f16 d, f16 dmin.
+//       Then, a row, four words: 4 sc(0..3), 4 sc(4..7), 4 m(0..3) in the upper six bits of each byte, with m(4..7) in
+//       the lower bits, highest first; f16 d, f16 dmin.
 //
-// Activations: a chunk for each 256 columns. With G = 8 / width phases (consume.h), 4 at most, block 2 k G + h G + p of its
-// eight blocks of 32 is half h of pair k G + p: int8 [4 pairs][width][t][half][columns 4t.., 16 + 4t..], float scale
-// [4 pairs][pairs of vectors, at least 1][half][vector], float sum of the 32 quantised values [8 blocks][width, at least 2].
-// The width is n rounded up to 1, 2, 4 or 8; vectors past n are zero.
+// Activations: a chunk for each 256 columns. With G = 8 / width phases (consume.h), 4 at most, block 2 k G + h G + p
+// of its eight blocks of 32 is half h of pair k G + p: int8 [4 pairs][width][t][half][columns 4t.., 16 + 4t..], float
+// scale [4 pairs][pairs of vectors, at least 1][half][vector], float sum of the 32 quantised values [8 blocks][width,
+// at least 2]. The width is n rounded up to 1, 2, 4 or 8; vectors past n are zero.
 #pragma once
 #include "args.h"
 
@@ -28,4 +28,6 @@ __host__ __device__ constexpr int scale_stride(int width) { return width < 2 ? 2
 __host__ __device__ constexpr int phases_of(int width) { return 8 / scale_stride(width); }
 __host__ __device__ constexpr int chunk_scales(int width) { return 256 * width; }
 __host__ __device__ constexpr int chunk_bytes(int width) { return 256 * width + 64 * scale_stride(width); }
-__host__ __device__ constexpr int tile_bytes(int format) { return format == Q8_0 ? 4352 : format == Q6_K ? 3360 : 2816; }
+__host__ __device__ constexpr int tile_bytes(int format) {
+    return format == Q8_0 ? 4352 : format == Q6_K ? 3360 : 2816;
+}

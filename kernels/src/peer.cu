@@ -1,6 +1,6 @@
-// llama.cpp's own kernels, launched by llama.cpp's own code from its CUDA library, on our stream: mul_mat_vec_q and, apart
-// from it, the quantisation of its activations. Needs the libraries of a llama.cpp build with CUDA; nothing of it is
-// compiled in. Two functions of that library are C++ and are found by their mangled names.
+// llama.cpp's own kernels, launched by llama.cpp's own code from its CUDA library, on our stream: mul_mat_vec_q and,
+// apart from it, the quantisation of its activations. Needs the libraries of a llama.cpp build with CUDA; nothing of
+// it is compiled in. Two functions of that library are C++ and are found by their mangled names.
 #include <dlfcn.h>
 #include <string.h>
 
@@ -26,8 +26,9 @@ typedef void *(*Tensor)(void *context, int type, int64_t ne0, int64_t ne1);
 typedef void (*MulMatVecQ)(void *backend, const void *src0, const void *src1, void *dst, const char *weights,
                            const float *floats, const char *quantised, float *out, int64_t row_low, int64_t row_high,
                            int64_t columns, int64_t padded, cudaStream_t stream);
-typedef void (*QuantiseRow)(const float *x, const int32_t *ids, void *out, int type, int64_t ne00, int64_t s01, int64_t s02,
-                            int64_t s03, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3, cudaStream_t stream);
+typedef void (*QuantiseRow)(const float *x, const int32_t *ids, void *out, int type, int64_t ne00, int64_t s01,
+                            int64_t s02, int64_t s03, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3,
+                            cudaStream_t stream);
 
 static struct {
     void *context;
@@ -64,7 +65,8 @@ extern "C" int peer_open(const char *base, const char *cuda) {
         lib, "_Z26ggml_cuda_op_mul_mat_vec_qR25ggml_backend_cuda_contextPK11ggml_tensorS3_PS1_PKcPKfS6_Pfllll" STREAM_NAME);
     peer.quantise = (QuantiseRow)dlsym(lib, "_Z22quantize_row_q8_1_cudaPKfPKiPv9ggml_typellllllll" STREAM_NAME);
     if (!init || !peer.tensor || !peer.mul || !peer.quantise) {
-        peer.error = "this build of llama.cpp does not export mul_mat_vec_q's launcher under the name that is known here";
+        peer.error = "this build of llama.cpp does not export mul_mat_vec_q's launcher under the "
+                     "name that is known here";
         return -1;
     }
     typedef const char *(*Commit)();
@@ -79,8 +81,8 @@ extern "C" int64_t peer_activation_bytes(int cols, int n) { return padded(cols) 
 // x: [n][cols] floats, y: blocks of q8_1.
 extern "C" int launch_peer_quantise(const Args *a, void *stream) {
     int64_t cols = a->cols, all = cols * a->n;
-    peer.quantise((const float *)a->x, nullptr, a->y, type_of(a->format), cols, cols, all, all, padded(a->cols), a->n, 1, 1,
-                  cudaStream_t(stream));
+    peer.quantise((const float *)a->x, nullptr, a->y, type_of(a->format), cols, cols, all, all,
+                  padded(a->cols), a->n, 1, 1, cudaStream_t(stream));
     return cudaGetLastError();
 }
 

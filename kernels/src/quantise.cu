@@ -56,6 +56,7 @@ extern "C" int launch_quantise(const Args *a, void *stream) {
         quantise_plain<<<grid, block, 0, cudaStream_t(stream)>>>((const float *)a->x, (int8_t *)a->y, (float *)a->y2,
                                                                  a->cols, a->n);
     else
-        quantise_chunks<<<grid, block, 0, cudaStream_t(stream)>>>((const float *)a->x, (uint8_t *)a->y, a->cols, a->n, width);
+        quantise_chunks<<<grid, block, 0, cudaStream_t(stream)>>>((const float *)a->x, (uint8_t *)a->y, a->cols,
+            a->n, width);
     return cudaGetLastError();
 }

@@ -1,5 +1,5 @@
-// What Python needs of the runtime, as plain C functions: memory, properties, and graphs of many launches with their time.
-// Every function returns 0, or the runtime's error code.
+// What Python needs of the runtime, as plain C functions: memory, properties, and graphs of many launches with their
+// time. Every function returns 0, or the runtime's error code.
 #include <string.h>
 
 #include "args.h"
@@ -65,7 +65,8 @@ static cudaStream_t work_stream() {
 extern "C" {
 
 const char *device_error(int code) {
-    return code == BAD_ARGUMENT ? "arguments that no kernel of this family takes" : cudaGetErrorString(cudaError_t(code));
+    return code == BAD_ARGUMENT ? "arguments that no kernel of this family takes"
+        : cudaGetErrorString(cudaError_t(code));
 }
 
 int device_count(int *count) { return cudaGetDeviceCount(count); }

@@ -2,8 +2,10 @@
 #include "args.h"
 #include "device.h"
 
-// Each thread keeps UNROLL loads of 16 bytes in flight. One word a warp is written, so that the loads cannot be left out.
-template <int UNROLL> __global__ void __launch_bounds__(1024) stream_read(const uint4 *in, int64_t count, uint32_t *out) {
+// Each thread keeps UNROLL loads of 16 bytes in flight. One word a warp is written, so that the loads cannot be left
+// out.
+template <int UNROLL> __global__ void __launch_bounds__(1024) stream_read(const uint4 *in, int64_t count,
+    uint32_t *out) {
     uint32_t sum = 0;
     int64_t step = int64_t(gridDim.x) * blockDim.x, i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     for (; i + (UNROLL - 1) * step < count; i += UNROLL * step) {
