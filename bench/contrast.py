@@ -55,14 +55,14 @@ def tasks(prompts: list[Prompt], config: Config, independent: bool) -> list[Task
     return [Task(block, task.prompts) for block, task in enumerate(found)]
 
 
-def own_noise(compared: list[Comparison], first: int) -> dict[str, float]:
-    """What the shape of the decode moves up to position `first` of one answer's own prefix, where no guess is made.
+def own_noise(compared: list[Comparison]) -> dict[str, float]:
+    """What the shape of the decode moves on one answer's own prefix, where no guess is made.
 
     Noise can be nothing for hundreds of positions and then not, so that of another prompt may be too small.
     """
     return {
-        "logit_gap": max(max(item.logit_noise[: first + 1]) for item in compared),
-        "cdf": max((max(item.cdf_noise[: first + 1]) for item in compared if item.cdf_noise), default=0.0),
+        "logit_gap": max(max(item.logit_noise) for item in compared),
+        "cdf": max((max(item.cdf_noise) for item in compared if item.cdf_noise), default=0.0),
     }
 
 
@@ -195,7 +195,7 @@ class Contrast:
             if first is not None:
                 compared = [self._compare(arm, task, replicate, answer, (first, right[first]), shape)
                             for shape in self._shape(arm).phases]  # fmt: skip
-                row["own_noise"] = own_noise(compared, first)
+                row["own_noise"] = own_noise(compared)
                 self._follow(row, first, left, right, compared[0])
             yield row
 
