@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import signal
 import sys
 import time
@@ -23,6 +24,7 @@ _GROUPS = {"model": ModelConfig, "method": MethodConfig, "engine": EngineConfig,
            "measure": MeasureConfig, "peers": PeersConfig}  # fmt: skip
 
 _PR_SET_PDEATHSIG = 1
+_FOLDER = re.compile(r"/[^'\"\n]*/(?=[^/'\"\n]*\.gguf)")
 
 
 def config_of(values: dict) -> Config:
@@ -159,7 +161,7 @@ def main() -> int:
     environment = job["environment"] | {"time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     write_cell(
         Path(job["folder"]), config=job["config"] | {"kind": job["kind"]}, env=environment,
-        status=status, facts=facts, tables=tables, log=_engine_log(job["model_path"]),
+        status=status, facts=facts, tables=tables, log=_engine_log(),
     )  # fmt: skip
     return 0
 
@@ -178,11 +180,11 @@ def _status_of(error: Exception) -> dict:
     return {"state": "failed", "reason": reason}
 
 
-def _engine_log(model_path: str) -> str:
-    """llama.cpp's log without the folder of the model: records travel, and a folder tells about a machine only."""
+def _engine_log() -> str:
+    """llama.cpp's log without the folders of model files: records travel, and a folder tells about a machine only."""
     from pti_loop import llama
 
-    return llama.log().since().replace(model_path, Path(model_path).name)
+    return _FOLDER.sub("", llama.log().since())
 
 
 if __name__ == "__main__":
