@@ -15,7 +15,7 @@ from bench.plan import model_path
 from models.nextn import NextnModel
 from models.tiny_data import read_manifest
 from models.tiny_measure import agreement, figures
-from pti_loop.engine import EngineError
+from pti_loop.engine import Unsupported
 from tests.models.numpy_qwen35 import NumpyQwen35
 
 HERE = Path(__file__).parent
@@ -102,5 +102,5 @@ def test_the_head_needs_the_state_it_is_given(nextn, rows):
 
 
 def test_a_model_without_a_head_is_refused(smollm2):
-    with pytest.raises(EngineError, match="has 0 nextn layers"):
+    with pytest.raises(Unsupported, match="has no nextn layer"):
         NextnModel(smollm2)
