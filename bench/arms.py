@@ -94,9 +94,11 @@ class Arms:
         self.model, self.config = model, config
         self.method = METHODS[config.method.name]
         narrow = context_spec(config, 1, 1)
+        self.settings, self.rollback = replace(method_settings(config), rollback="rewind"), {}
+        self._check_batch(narrow)
         self.settings, self.rollback = find_rollback(model, narrow, self.method, method_settings(config), sample)
         self.wide_spec = fit(self.method, narrow, self.settings)
-        self._check_batch()
+        self._check_batch(narrow)
         self._contexts: dict[str, Context] = {
             "baseline": model.context(narrow),
             "again": model.context(narrow),
@@ -110,14 +112,14 @@ class Arms:
     def _answers(self) -> int:
         return self.settings.streams if self.method.NAME == "packed" else 1
 
-    def _check_batch(self) -> None:
+    def _check_batch(self, spec: ContextSpec) -> None:
         """Raises `Unsupported` when the widest decode does not fit a batch; the other cells of a sweep go on."""
         waiting = AGAIN * self._answers() if self.rollback.get("strategy") == "checkpoint" else 0
         widest = self.method.width(self.settings) + waiting
-        if widest > self.wide_spec.n_batch:
+        if widest > min(spec.n_batch, spec.n_ctx):
             raise Unsupported(
                 f"a round of method={self.method.NAME} with method.draft={self.settings.draft} decodes {widest} tokens "
-                f"and engine.n_batch={self.wide_spec.n_batch} holds fewer; set engine.n_batch={widest} or draft less"
+                f"and engine.n_batch={spec.n_batch} or engine.n_ctx={spec.n_ctx} holds fewer; raise it or draft less"
             )
 
     @property

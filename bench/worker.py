@@ -24,7 +24,7 @@ _GROUPS = {"model": ModelConfig, "method": MethodConfig, "engine": EngineConfig,
            "measure": MeasureConfig, "peers": PeersConfig}  # fmt: skip
 
 _PR_SET_PDEATHSIG = 1
-_FOLDER = re.compile(r"/[^'\"\n]*/(?=[^/'\"\n]*\.gguf)")
+_FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
 
 
 def config_of(values: dict) -> Config:
@@ -172,9 +172,9 @@ def _status_of(error: Exception) -> dict:
     from pti_loop.engine import EngineError, Unsupported
 
     if isinstance(error, Unsupported):
-        return {"state": "unsupported", "reason": str(error)}
+        return {"state": "unsupported", "reason": _FOLDER.sub("", str(error))}
     if isinstance(error, (UserError, EngineError)):
-        return {"state": "failed", "reason": str(error)}
+        return {"state": "failed", "reason": _FOLDER.sub("", str(error))}
     where = traceback.extract_tb(error.__traceback__)[-1]
     reason = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
     return {"state": "failed", "reason": reason}
