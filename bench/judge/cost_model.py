@@ -271,7 +271,7 @@ def _acceptance_for(guesses: float, length: int) -> float:
     low, high = 0.0, 1.0
     while high - low > 1e-7:
         middle = (low + high) / 2
-        short = sum(middle**depth for depth in range(1, length + 1)) < guesses
+        short = middle * (1 - middle**length) / (1 - middle) < guesses  # the sum in closed form; middle stays below 1
         low, high = (middle, high) if short else (low, middle)
     return high
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +35,7 @@ from bench.judge.design import Design, design
 from bench.judge.findings import Row, origin, settings, subject
 from bench.judge.speedup import class_masks, contrast_design
 from bench.judge.statistics import Estimate, mean_estimate
-from bench.judge.turns import Guessing, Turns, guessing, turns
+from bench.judge.turns import Guessing, Turns, guessing, round_prices, turns
 
 if TYPE_CHECKING:
     from bench.judge.rates import RunTable
@@ -57,6 +58,41 @@ class Basis:
     turns: Turns
     prices: Prices
 
+    @cached_property
+    def price(self) -> np.ndarray:
+        """Price of every round's width."""
+        return round_prices(self.table, self.prices)
+
+    @cached_property
+    def extra(self) -> dict[str, np.ndarray]:
+        """What changes of width add, by arm."""
+        return {arm: self.turns.surcharges(self.table, arm, self.price) for arm in ("treatment", *CONTROLS)}
+
+    @cached_property
+    def whole(self) -> Guessing | None:
+        """How the guesses of all prompts went."""
+        return self.guesses(np.ones(len(self.table.run), dtype=bool))
+
+    def guesses(self, mask: np.ndarray) -> Guessing | None:
+        """How those of some runs went."""
+        temperature = float(self.cell.config.get("temperature", 0.0))
+        return guessing(self.table, self.turns, self.extra["treatment"], mask, temperature)
+
+    @cached_property
+    def costs(self) -> np.ndarray:
+        """Prices by width."""
+        return self.prices.array()
+
+    @property
+    def seed(self) -> int:
+        """The cell's own, so that the same records give the same interval."""
+        return zlib.crc32(self.cell.cell.encode())
+
+    @cached_property
+    def drawn_costs(self) -> np.ndarray:
+        """Prices (resamples, width) with their own error."""
+        return self.prices.drawn(np.random.default_rng(self.seed), RESAMPLES)
+
 
 def prediction_rows(cell: StoredCell, table: RunTable, curve: Curve | None, curve_cell: str = "") -> list[Row]:
     """Rows of the treatment for all prompts and each class, and of its planted controls; none without a curve."""
@@ -69,8 +105,9 @@ def prediction_rows(cell: StoredCell, table: RunTable, curve: Curve | None, curv
     for name, mask in class_masks(table).items():
         layout = contrast_design(table, mask)
         if layout is not None:
-            rows.append({**common, "arm": "treatment", "prompt_class": name, **_explained(basis, "treatment", layout),
-                         **_from_draws(basis, mask)})  # fmt: skip
+            row = _explained(basis, "treatment", layout)
+            rows.append({**common, "arm": "treatment", "prompt_class": name, **row,
+                         **_from_draws(basis, mask, row["measured"])})  # fmt: skip
     for arm in CONTROLS:
         layout = _replicates(table, arm)
         if layout is not None:
@@ -91,8 +128,7 @@ def _explained(basis: Basis, arm: str, layout: Design) -> Row:
     `curve_only`. Everything but the decodes is as measured.
     """
     table, own = basis.table, basis.turns
-    extra = own.surcharges(table, arm, basis.prices)
-    plain, switched = own.priced(table, basis.prices, extra)
+    plain, switched = own.priced(table, basis.price, basis.extra[arm])
     rest = table.window - table.seconds["decode"]
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = [np.log(table.tokens.distinct / (rest + decode)) for decode in (plain + switched, plain)]
@@ -157,13 +193,13 @@ def _note(basis: Basis, arm: str) -> str:
     return "; ".join(told)
 
 
-def _from_draws(basis: Basis, mask: np.ndarray) -> Row:
+def _from_draws(basis: Basis, mask: np.ndarray, measured: float) -> Row:
     """The weaker evidence: speed-up at the arm's own draft length from acceptance by depth, and the best length."""
-    found = _guesses(basis, mask)
+    found = basis.whole if mask.all() else basis.guesses(mask)
     longest = 0 if found is None else min(LONGEST, (max(basis.prices.cost) // found.streams) - 1)
     if found is None or longest < 1:
         return _no_guesses()
-    tested, costs, terms = found.tested.sum(axis=0), basis.prices.array(), found.terms()
+    tested, costs, terms = found.tested.sum(axis=0), basis.costs, found.terms()
     every = speedups(costs, conditional(tested, found.accepted.sum(axis=0), longest), terms)
     drawn = _resampled(basis, found, longest)
     row = _no_guesses() | {
@@ -179,7 +215,7 @@ def _from_draws(basis: Basis, mask: np.ndarray) -> Row:
         low, high = log_interval(value, drawn[:, own - 1], len(found.tested))
         endless = replace(terms, switch=0.0) if found.settles else terms
         row |= {"own_length": own, "from_draws": value, "from_draws_low": low, "from_draws_high": high,
-                "ratio_from_draws": _measured(basis.table, mask) / value,
+                "ratio_from_draws": measured / value,
                 "ceiling": all_accepted(costs, endless, own)}  # fmt: skip
     best = best_length(every, drawn, len(found.tested)) if found.keeps else None
     return row if best is None else row | _best_columns(basis, found, best)
@@ -196,11 +232,6 @@ def _best_columns(basis: Basis, found: Guessing, best: Best) -> Row:
     }  # fmt: skip
 
 
-def _guesses(basis: Basis, mask: np.ndarray) -> Guessing | None:
-    temperature = float(basis.cell.config.get("temperature", 0.0))
-    return guessing(basis.table, basis.turns, basis.prices, mask, temperature)
-
-
 def _no_guesses() -> Row:
     """Columns of an arm that nothing is known of but its rounds."""
     names = ("from_draws", "from_draws_low", "from_draws_high", "ratio_from_draws", "ceiling", "best_draft",
@@ -209,19 +240,12 @@ def _no_guesses() -> Row:
     return dict.fromkeys(names, NAN) | {"best_kind": ""}
 
 
-def _measured(table: RunTable, mask: np.ndarray) -> float:
-    layout = contrast_design(table, mask)
-    return layout.ratio(np.log(table.rate)) if layout is not None else NAN
-
-
 def _resampled(basis: Basis, found: Guessing, longest: int) -> np.ndarray:
     """Speed-ups (resamples, length): units drawn again, and prices with their own error."""
-    units, seed = len(found.tested), zlib.crc32(basis.cell.cell.encode())
-    weights = resamples(units, RESAMPLES, seed)
+    weights = resamples(len(found.tested), RESAMPLES, basis.seed)
     evidence = found.tested.sum(axis=0)
     chances = conditional(weights @ found.tested, weights @ found.accepted, longest, evidence)
-    costs = basis.prices.drawn(np.random.default_rng(seed), RESAMPLES)
-    return speedups(costs, chances, found.terms(weights))
+    return speedups(basis.drawn_costs, chances, found.terms(weights))
 
 
 def _planted(basis: Basis, arm: str, measured: float) -> Row:
@@ -231,15 +255,13 @@ def _planted(basis: Basis, arm: str, measured: float) -> Row:
     are accepted; nor of an oracle that a near tie made wrong.
     """
     table, row = basis.table, _no_guesses()
-    found = _guesses(basis, np.ones(len(table.run), dtype=bool))
-    mine = table.of(arm)
+    found, mine = basis.whole, table.of(arm)
     missed = int((table.counters["verified"] - table.counters["accepted"])[mine].sum())
     if found is None or found.length is None or not found.keeps or (arm == "oracle" and missed):
         return row
-    extra = basis.turns.surcharges(table, arm, basis.prices)
     tokens = int(np.median(table.tokens.distinct[mine])) // found.streams
-    answer = Answer(tokens, found.narrows, tuple(extra.tolist()), found.settles)
-    value = planted(basis.prices.array(), found.terms(), found.length, answer, right=arm == "oracle")
+    answer = Answer(tokens, found.narrows, tuple(basis.extra[arm].tolist()), found.settles)
+    value = planted(basis.costs, found.terms(), found.length, answer, right=arm == "oracle")
     return row | {"from_draws": value, "ratio_from_draws": measured / value, "own_length": found.length}
 
 

@@ -40,14 +40,14 @@ class Turns:
         """Decode time of each round in plain steps."""
         return table.turns["decode_ns"] * 1e-9 / self.step[table.turns["owner"]]
 
-    def surcharges(self, table: RunTable, arm: str, prices: Prices) -> np.ndarray:
-        """Plain steps that a decode takes beyond its price, by age; 0 once settled.
+    def surcharges(self, table: RunTable, arm: str, price: np.ndarray) -> np.ndarray:
+        """Plain steps that a decode takes beyond its price, by age; 0 once settled. `price` is `round_prices`.
 
         From arms other than `arm`: those in its context where they have such rounds, else plain decoding's first ones.
         The median, since such rounds are few and a pause of the machine in one of them would count for all.
         """
         owner = table.turns["owner"]
-        excess = self.relative(table) - _price_of(table, prices)
+        excess = self.relative(table) - price
         known = np.isfinite(excess)
         near = np.logical_or.reduce([table.of(name) for name in ("solo", "oracle", "sabotage") if name != arm])[owner]
         plain = np.logical_or.reduce([table.of(name) for name in OWN_CONTEXT])[owner]
@@ -60,10 +60,10 @@ class Turns:
                     break
         return found
 
-    def priced(self, table: RunTable, prices: Prices, extra: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def priced(self, table: RunTable, price: np.ndarray, extra: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Seconds of each run's decodes at the curve's prices, and what changes of width add to them."""
         owner, size = table.turns["owner"], len(table.run)
-        plain = np.bincount(owner, weights=_price_of(table, prices), minlength=size) * self.step
+        plain = np.bincount(owner, weights=price, minlength=size) * self.step
         return plain, np.bincount(owner, weights=extra[self.age], minlength=size) * self.step
 
     def share_switched(self, table: RunTable, mine: np.ndarray) -> float:
@@ -129,7 +129,8 @@ def _next_answer(table: RunTable) -> np.ndarray:
     return begins & one_by_one
 
 
-def _price_of(table: RunTable, prices: Prices) -> np.ndarray:
+def round_prices(table: RunTable, prices: Prices) -> np.ndarray:
+    """Price of every round's width, in plain steps; nan where it has none."""
     widths = table.turns["width"]
     known = {width: prices.price(width).cost for width in np.unique(widths).tolist()}
     by_width = np.full(int(widths.max(initial=0)) + 1, np.nan)
@@ -194,11 +195,10 @@ class Guessing:
 
 
 def guessing(
-    table: RunTable, own: Turns, prices: Prices, mask: np.ndarray, temperature: float = 0.0
+    table: RunTable, own: Turns, extra: np.ndarray, mask: np.ndarray, temperature: float = 0.0
 ) -> Guessing | None:
-    """Sums over the treatment's runs under a mask; None when they draft nothing."""
-    arm = "treatment"
-    runs = np.flatnonzero(table.of(arm) & mask & np.isfinite(own.step))
+    """Sums over the treatment's runs under a mask, with its surcharges; None when they draft nothing."""
+    runs = np.flatnonzero(table.of("treatment") & mask & np.isfinite(own.step))
     if not table.counters["drafted"][runs].sum() or not len(table.draws["owner"]):
         return None
     unit = _units(table, runs, temperature)
@@ -207,7 +207,7 @@ def guessing(
     return Guessing(
         tested=tested,
         accepted=accepted,
-        sums=_sums(table, own, unit, own.surcharges(table, arm, prices), len(tested), tested[:, 0]),
+        sums=_sums(table, own, unit, extra, len(tested), tested[:, 0]),
         streams=streams,
         length=_usual_length(table, unit, streams),
         narrows=_narrows(table, unit),
