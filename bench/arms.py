@@ -94,9 +94,9 @@ class Arms:
         self.model, self.config = model, config
         self.method = METHODS[config.method.name]
         narrow = context_spec(config, 1, 1)
-        self.settings, self.rollback = replace(method_settings(config), rollback="rewind"), {}
-        self._check_batch(narrow)
-        self.settings, self.rollback = find_rollback(model, narrow, self.method, method_settings(config), sample)
+        self.settings, self.rollback = method_settings(config), {}
+        self._check_batch(narrow)  # the probe would decode as much
+        self.settings, self.rollback = find_rollback(model, narrow, self.method, self.settings, sample)
         self.wide_spec = fit(self.method, narrow, self.settings)
         self._check_batch(narrow)
         self._contexts: dict[str, Context] = {

@@ -6,6 +6,8 @@ nothing about cells, methods or records.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bench.config import Config
 from bench.errors import UserError
 from pti_loop.engine import EngineError, Model
@@ -65,9 +67,12 @@ def load(config: Config, path: str) -> Model:
 
 
 def _uses_head(config: Config) -> bool:
-    """Whether the model's nextn head drafts, whose weights are else left on disk."""
-    method = config.method
-    return "mtp" in method.name or "mtp" in method.drafter or method.rebuild == "mtp"
+    """Whether the model's nextn head drafts, whose weights are else left on disk: it alone reads hidden states."""
+    from bench.arms import method_settings
+    from pti_loop.methods import METHODS
+
+    settings = replace(method_settings(config), rollback="rewind")
+    return METHODS[config.method.name].needs(settings).get("hidden", False)
 
 
 def sizes(model: Model, file: GgufFile, config: Config) -> dict:

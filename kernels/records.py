@@ -6,16 +6,11 @@ import csv
 import gzip
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from kernels.errors import KernelError
-
-COLUMNS = (
-    "variant", "format", "streams", "rows", "cols", "cache", "status", "reason", "layout", "bytes_per_weight",
-    "weight_bytes", "bytes_read", "max_rel_err", "tolerance", "block", "us", "ceiling_us", "copy_gb_s", "peer_us",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +44,10 @@ class Row:
     def __post_init__(self) -> None:
         if (self.status == "ok") != (self.us is not None and self.block >= 0):
             raise ValueError(f"{self.variant}: a time belongs to a variant that passed its check, and to no other")
+
+
+COLUMNS = tuple(field.name for field in fields(Row))
+"""Of timings.csv.gz."""
 
 
 def write(folder: Path, rows: list[Row], env: dict[str, Any]) -> None:

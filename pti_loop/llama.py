@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pti_loop import log as engine_log
 from pti_loop import twin_file
-from pti_loop.compatible import adapter_fits, draft_fits
+from pti_loop.compatible import adapter_fits, draft_fits, nextn_missing
 from pti_loop.engine import ContextSpec, EngineError, Unsupported
 from pti_loop.llama_adapter import Adapter
 from pti_loop.llama_context import LlamaContext
@@ -99,9 +99,10 @@ class LlamaModel:
 
     def head(self, trunk: LlamaContext, spec: ContextSpec) -> LlamaHead:
         """The nextn head beside `trunk`. Raises `Unsupported` on a model that does not have exactly one."""
-        if self.n_nextn != 1:
-            count = f"{self.n_nextn} nextn layers, of which one alone can draft" if self.n_nextn else "no nextn layer"
-            raise Unsupported(f"{self.path.name} has {count}, so there is no head that proposes tokens")
+        if reason := nextn_missing(self.path):
+            raise Unsupported(reason)
+        if self.n_nextn > 1:
+            raise Unsupported(f"{self.path} has {self.n_nextn} nextn layers, of which one alone can draft")
         if not self._has_head:  # llama.cpp would make the context, and fall over at the first decode
             raise EngineError(f"{self.path.name} was loaded without its nextn head; load it with load_mtp")
         return LlamaHead(self, trunk, spec)

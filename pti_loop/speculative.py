@@ -65,8 +65,11 @@ def decode(decoder: Decoder, prompts: Sequence[Sequence[int]], draft: int) -> No
 def _open(decoder: Decoder, answer: int, prompt: Sequence[int], answers: int) -> Lane:
     """Prefill one prompt, and let its drafter see it. Outside every timed window."""
     drafter = decoder.source.drafter(answer, decoder.sampler)
-    states = lambda: decoder.ctx.hidden()  # noqa: E731 - not every engine has them, and few drafters ask
-    first = decoder.prefill(prompt, answer, answer, lambda start, length: drafter.watch(start, states))
+
+    def seen(start: int, length: int) -> None:
+        drafter.watch(start, lambda: decoder.ctx.hidden())  # asked for late: not every engine has them
+
+    first = decoder.prefill(prompt, answer, answer, seen)
     text = [*prompt, first]
     drafter.begin(text, len(prompt))
     rollback = STRATEGIES[decoder.settings.rollback].make(decoder.ctx, answer, answer + answers)

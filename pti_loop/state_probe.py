@@ -7,7 +7,7 @@ contexts of its own, and knows nothing about methods.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import NamedTuple
 
@@ -56,7 +56,7 @@ class Finding:
 
     def as_dict(self) -> dict:
         """Plain values, for a record."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return asdict(self)
 
 
 def probe(model: Model, spec: ContextSpec, tokens: Sequence[int], guesses: int, strategies: Sequence[str],

@@ -152,6 +152,11 @@ class Kind:
     hidden: bool = False
     """Whether it reads the target's hidden states."""
 
+    def needs(self, settings: Settings) -> dict:
+        """Fields of the target's spec: a state for every guess that may be forgotten, and hidden states."""
+        snapshots = self.length(settings) if STRATEGIES[settings.rollback].snapshots else 0
+        return {"snapshots": snapshots, "hidden": self.hidden}
+
 
 KINDS = {
     "jacobi": Kind(lambda settings: settings.streams - 1, lambda target: Plain(Opinions)),

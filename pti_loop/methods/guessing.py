@@ -40,8 +40,7 @@ class Guessing:
 
     def needs(self, settings: Settings) -> dict:
         """Fields of the context's spec that this method sets."""
-        snapshots = self._kind.length(settings) if STRATEGIES[settings.rollback].snapshots else 0
-        return {"snapshots": snapshots, "hidden": self._kind.hidden}
+        return self._kind.needs(settings)
 
     def source(self, target: Target) -> Source:
         """What its drafters need, made once. Raises `Unsupported` when this model has no such drafter."""

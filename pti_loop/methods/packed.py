@@ -49,10 +49,7 @@ def length(settings: Settings) -> int:
 
 def needs(settings: Settings) -> dict:
     """Further fields of the context's spec."""
-    if settings.drafter == "none":
-        return {}
-    snapshots = length(settings) if STRATEGIES[settings.rollback].snapshots else 0
-    return {"snapshots": snapshots, "hidden": KINDS[settings.drafter].hidden}
+    return KINDS[settings.drafter].needs(settings) if settings.drafter != "none" else {}
 
 
 def source(target: Target) -> Source | None:

@@ -6,8 +6,12 @@ import pytest
 import yaml
 
 from bench import config as config_module
-from bench.config import CONFIGS, Config, MeasureConfig, compose_points
+from bench.config import CHOICES, CONFIGS, Config, MeasureConfig, compose_points
 from bench.errors import UserError
+from bench.parameters import ONE_STREAM
+from pti_loop.draft.sources import KINDS
+from pti_loop.methods import METHODS
+from pti_loop.rollback import STRATEGIES
 
 
 def test_commas_sweep_without_a_flag():
@@ -104,3 +108,10 @@ def test_every_choice_and_every_least_value_is_a_key():
 def test_a_machine_s_name_may_have_what_names_have():
     for name in ("mi50-lab.2", "reference-box", "x", None):
         config_module.check(Config(machine=name))
+
+
+def test_choices_that_are_repeated_for_a_quick_start_are_those_of_the_loop():
+    """bench.config and bench.parameters must not import the loop, which loads numpy."""
+    assert CHOICES["method.drafter"] == ("none", *KINDS)
+    assert CHOICES["method.rollback"] == ("auto", *STRATEGIES)
+    assert {*ONE_STREAM, "stagger", "packed", "jacobi", "autoregressive"} == set(METHODS)
