@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.config import CONFIGS
 from bench.errors import UserError, nearest
-from bench.judge.advice import Advice, advise
-from bench.judge.pool import judge_stored
-from bench.store import REFERENCE, cell_folders
+from bench.judge.predict.advice import Advice, advise
+from bench.plan.config import CONFIGS
+from bench.records.cells import REFERENCE, cell_folders
+from bench.stored import judge_stored
 
 KEYS = ("model", "results", "machine")
 USUAL = "smollm2-135m"
@@ -21,7 +21,7 @@ def main(rest: list[str]) -> int:
     """Print the advice. Raises `UserError` where there are no records to advise from."""
     from rich.console import Console
 
-    from bench.report.advice import print_advice
+    from bench.report.terminal.advice import print_advice
 
     given = settings(rest)
     found, root = advice(given.get("model", USUAL), Path(given.get("results", "results")), given.get("machine"))

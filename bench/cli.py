@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from bench.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from bench.config import Config
+    from bench.plan.config import Config
 
 USAGE = """usage: python -m bench VERB ...
 
@@ -81,14 +81,14 @@ prompts, measure, experiment. Examples:
   streams=1,2,3,4
   method=stagger,packed temperature=0,0.3,0.7 model=gguf model.path=FILE
   +experiment=pti
-Settings and their defaults: bench/config.py. What the groups have to choose from: the folders of configs/."""
+Settings and their defaults: bench/plan/config.py. What the groups have to choose from: the folders of configs/."""
     if _help("sweep", rest, text):
         return 0
     return _run_sweep(rest)[0]
 
 
 def _run_sweep(rest: list[str]) -> tuple[int, Config]:
-    from bench.sweep import summary, sweep
+    from bench.run.sweep import summary, sweep
 
     outcome, config = sweep(rest)
     print("\n".join(summary(outcome)), flush=True)
@@ -125,7 +125,7 @@ def _figures(rest: list[str]) -> int:
 
 def _settings(rest: list[str]) -> Config:
     """Where to read and write: the few keys that a report has, without the cost of Hydra."""
-    from bench.config import Config
+    from bench.plan.config import Config
 
     config = Config()
     for word in rest:
@@ -137,14 +137,14 @@ def _settings(rest: list[str]) -> Config:
 
 
 def _judged(config: Config):
-    from bench.config import CONFIGS
-    from bench.judge.claims import judge_claims
-    from bench.judge.facts import load_facts
-    from bench.judge.kernel_findings import judge_kernels
-    from bench.judge.pool import judge_stored
-    from bench.judge.sheet import load_sheet
-    from bench.kernel_records import kernel_folders
-    from bench.store import whole_cells
+    from bench.judge.claims.facts import load_facts
+    from bench.judge.claims.sheet import load_sheet
+    from bench.judge.claims.verdicts import judge_claims
+    from bench.judge.kernels.findings import judge_kernels
+    from bench.plan.config import CONFIGS
+    from bench.records.cells import whole_cells
+    from bench.records.kernels import kernel_folders
+    from bench.stored import judge_stored
 
     named = CONFIGS / "claims" / f"{config.claims}.yaml"
     sheet = load_sheet(named if named.exists() else Path(config.claims))
@@ -182,13 +182,13 @@ def _write(config: Config, figures: bool) -> None:
 
 
 def _audit(rest: list[str]) -> int:
-    from bench.judge.audit_options import add_arguments, options_from
+    from bench.audit.options import add_arguments, options_from
 
     what = "Recount a foreign record and flag what is wrong with it. No model needed."
     parser = argparse.ArgumentParser(prog="python -m bench audit", description=what)
     add_arguments(parser)
     options = parser.parse_args(rest)
-    from bench.judge.audit import audit, format_audit
+    from bench.audit.audit import audit, format_audit
 
     found = audit(options.file, options_from(options))
     print(format_audit(found))
@@ -217,22 +217,22 @@ def _kernels(rest: list[str]) -> int:
     from kernels.bench import main as kernels
 
     if not any(word.split("=")[0] in ("--out", "-h", "--help") for word in rest):
-        from bench.config import Config
         from bench.host import provenance
-        from bench.kernel_records import FOLDER
+        from bench.plan.config import Config
+        from bench.records.kernels import FOLDER
 
         rest = [*rest, "--out", str(Path(Config().results) / provenance.machine()["name"] / FOLDER)]
     return kernels(rest)
 
 
 def _doctor(rest: list[str]) -> int:
-    from bench.doctor import main as doctor
+    from bench.setup.doctor import main as doctor
 
     return doctor(rest)
 
 
 def _setup(rest: list[str]) -> int:
-    from bench.setup import main as setup
+    from bench.setup.setup import main as setup
 
     return setup(rest)
 

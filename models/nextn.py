@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pti_loop.engine import ContextSpec
-from pti_loop.llama import LlamaModel
+from pti_loop.llama.model import LlamaModel
 
 CHUNK = 512
 

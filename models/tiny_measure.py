@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import log_softmax
 
-from bench.judge.statistics import wilson
+from bench.judge.measure.intervals import wilson
 from models import stop
 from models.nextn import NextnModel
 from models.tiny_data import PYTHON, check, read_manifest, text

@@ -50,7 +50,7 @@ def split(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
 
 def main(argv: list[str] | None = None) -> None:
     """Command line."""
-    from pti_loop.llama import LlamaModel
+    from pti_loop.llama.model import LlamaModel
 
     parser = argparse.ArgumentParser(prog="python -m models.twin_data", description=__doc__.split("\n")[0])
     parser.add_argument("--base", type=Path, required=True, help="GGUF file of the base model, for its tokenizer")

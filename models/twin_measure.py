@@ -18,13 +18,13 @@ import numpy as np
 import yaml
 from scipy.special import log_softmax, softmax
 
-from bench.judge.statistics import wilson
+from bench.judge.measure.intervals import wilson
 from models import stop
 from models.tiny_measure import heldout_texts
 from models.twin_data import split, topics
 from pti_loop.engine import ContextSpec
-from pti_loop.llama import LlamaContext, LlamaModel
-from pti_loop.llama_adapter import Adapter
+from pti_loop.llama.adapter import Adapter
+from pti_loop.llama.model import LlamaContext, LlamaModel
 
 PROMPT, N_PREDICT, TEXTS = 32, 32, 8
 

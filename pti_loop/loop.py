@@ -14,7 +14,7 @@ from pti_loop.ledger import Trace
 from pti_loop.sampling import Choice, Sampler
 
 if TYPE_CHECKING:
-    from pti_loop.draft import Source
+    from pti_loop.drafter import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pti_loop.draft import Drafter
+from pti_loop.drafter import Drafter
 from pti_loop.loop import Decoder, verify
 from pti_loop.rollback import STRATEGIES, Checkpoint, Rewind
 

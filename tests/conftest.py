@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.config import Config
 from bench.errors import UserError
-from bench.plan import model_path
+from bench.plan.cells import model_path
+from bench.plan.config import Config
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -39,7 +39,7 @@ def smollm2() -> Path:
 @pytest.fixture(scope="session")
 def model(smollm2):
     """SmolLM2, loaded once."""
-    from pti_loop.llama import LlamaModel
+    from pti_loop.llama.model import LlamaModel
 
     loaded = LlamaModel(smollm2, n_gpu_layers=0)
     yield loaded

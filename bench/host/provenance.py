@@ -109,7 +109,7 @@ def _read(path: Path) -> str:
 
 def engine() -> dict:
     """The engine's build as the loaded library reports it. Loads the engine; raises `pti_loop.engine.EngineError`."""
-    from pti_loop import llama
+    from pti_loop.llama import model as llama
 
     facts = llama.build()
     names = backends(facts["system_info"], _devices())
@@ -123,7 +123,7 @@ def _devices() -> list[str]:
     """Names of ggml's devices, such as CPU and CUDA0."""
     import ctypes
 
-    from pti_loop import llama
+    from pti_loop.llama import model as llama
 
     library = Path(llama.library()._lib._name)
     ggml = ctypes.CDLL(str(library.with_name(library.name.replace("llama", "ggml"))))

@@ -1,7 +1,7 @@
 """The judge of records: stored cells in, findings out. Pure: it opens no file, asks no device and keeps no state.
 
 It does not know what anybody claimed (`bench.judge.claims`) nor how findings are printed (`bench.report`). What a cell
-says by itself is in `bench.judge.part`; `bench.judge.pool` judges a folder of cells in several processes.
+says by itself is in `bench.judge.cell`; `bench.stored` judges a folder of cells in several processes.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from bench.judge.domain import domain_rows
+from bench.judge.cell import Part, is_profile, judge_cell, profile_of
 from bench.judge.findings import Findings
-from bench.judge.part import Part, is_profile, judge_cell, profile_of
-from bench.judge.roofline import bandwidth_rows
+from bench.judge.measure.domain import domain_rows
+from bench.judge.measure.roofline import bandwidth_rows
 
 if TYPE_CHECKING:
-    from bench.store import StoredCell
+    from bench.records.cells import StoredCell
 
 __all__ = ["Findings", "judge", "merge"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bench.judge.synthetic import about_model
+from bench.judge.claims.synthetic import about_model
 from bench.parameters import COLUMNS
 
 if TYPE_CHECKING:
-    from bench.store import StoredCell
+    from bench.records.cells import StoredCell
 
 Row = dict[str, Any]
 

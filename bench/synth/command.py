@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.durations import clock_text
 from bench.errors import UserError, nearest
-from bench.progress import Estimate
+from bench.run.progress import Estimate
 
 SECONDS_A_LINE = 10.0
 _OPTIONS = ("--force", "--help")

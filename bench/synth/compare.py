@@ -23,7 +23,7 @@ from gguf import GGUFReader
 from bench.errors import UserError
 from bench.host.cpus import available_cpus
 from pti_loop.engine import ContextSpec, EngineError
-from pti_loop.llama import LlamaModel
+from pti_loop.llama.model import LlamaModel
 
 STEPS, WARM_UP = 10, 2
 BLOCKS = 100

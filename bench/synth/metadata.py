@@ -11,7 +11,7 @@ from gguf import GGUFWriter, TokenType
 
 from bench.synth.formats import file_type
 from bench.synth.shape import BYTE_TOKENS, SPECIAL_TOKENS, Order, Shape
-from pti_loop.gguf_file import SYNTHETIC
+from pti_loop.gguf.file import SYNTHETIC
 
 _SPACE = "\u0120"
 """A blank, in the alphabet in which GPT-2's vocabulary writes bytes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pti_loop.draft import Drafter
+from pti_loop.drafter import Drafter
 
 LENGTHS = (7, 15, 31)
 """Draft lengths of the adaptive mode, short to long."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pti_loop.draft import Drafter
 from pti_loop.draft.lookup import Lookup
 from pti_loop.draft.mtp import Mtp
+from pti_loop.drafter import Drafter
 
 ESCALATED = 1
 """Full accepts of a copy in a row behind which the head is not asked."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pti_loop.draft import Drafter
+from pti_loop.drafter import Drafter
 from pti_loop.engine import Context
 from pti_loop.rollback import Checkpoint, Rewind
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pti_loop.draft import Drafter
+from pti_loop.drafter import Drafter
 from pti_loop.engine import EngineError, Head
 
 _STUCK = "the memory of the nextn head does not drop its own guesses"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pti_loop.draft import Drafter
+from pti_loop.drafter import Drafter
 
 
 class Opinions(Drafter):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pti_loop.draft import Drafter, Source
 from pti_loop.draft.draws import speaker
 from pti_loop.draft.head_probe import pairing
 from pti_loop.draft.lookup import LENGTHS, Lookup
@@ -18,6 +17,7 @@ from pti_loop.draft.lookup_mtp import LookupMtp
 from pti_loop.draft.model import ModelDrafter
 from pti_loop.draft.mtp import Mtp
 from pti_loop.draft.opinions import Opinions
+from pti_loop.drafter import Drafter, Source
 from pti_loop.engine import Context, Model, Unsupported
 from pti_loop.loop import Settings
 from pti_loop.rollback import STRATEGIES

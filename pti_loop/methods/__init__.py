@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from pti_loop.draft import Source
 from pti_loop.draft.sources import KINDS, Target
+from pti_loop.drafter import Source
 from pti_loop.engine import ContextSpec
 from pti_loop.loop import Decoder, Settings
 from pti_loop.methods import autoregressive, packed, stagger

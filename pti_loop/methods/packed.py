@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pti_loop import speculative
-from pti_loop.draft import Source
 from pti_loop.draft.sources import KINDS, Target
+from pti_loop.drafter import Source
 from pti_loop.loop import Decoder, Settings
 from pti_loop.rollback import STRATEGIES
 

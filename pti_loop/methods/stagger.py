@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pti_loop.draft import Source
 from pti_loop.draft.mtp import Mtp
 from pti_loop.draft.sources import KINDS, Target
+from pti_loop.drafter import Source
 from pti_loop.loop import Decoder, Settings, verify
 from pti_loop.sampling import Choice
 

@@ -70,8 +70,8 @@ def test_help_imports_nothing_heavy():
 
 @pytest.mark.parametrize(
     ("module", "forbidden"),
-    [("bench.worker", ("pandas", "hydra", "matplotlib", "scipy")),
-     ("bench.sweep", ("pandas", "matplotlib", "scipy", "llama_cpp"))],
+    [("bench.run.worker", ("pandas", "hydra", "matplotlib", "scipy")),
+     ("bench.run.sweep", ("pandas", "matplotlib", "scipy", "llama_cpp"))],
 )  # fmt: skip
 def test_long_lived_processes_stay_light(module, forbidden):
     code = f"import sys; import {module}, bench.contrast, bench.profile; print(sorted(sys.modules))"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench.records import TABLES, Draw, Emit, Round, Run, Step, columns
+from bench.records.rows import TABLES, Draw, Emit, Round, Run, Step, columns
 
 MS = 1_000_000
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bench.judge import judge
-from bench.judge.speedup import SpeedUp
-from bench.judge.statistics import mean_estimate
-from bench.records import RecordError
+from bench.judge.measure.intervals import mean_estimate
+from bench.judge.measure.speedup import SpeedUp
+from bench.records.rows import RecordError
 from tests.judge.judge_cells import Arm, Builder, Cell, default_config, guess_cell, profile_cell, wobble
 
 

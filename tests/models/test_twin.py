@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from bench.config import compose_points
-from bench.plan import model_path
+from bench.plan.cells import model_path
+from bench.plan.config import compose_points
 from models import twin_measure
 from models.twin_data import held_out, split, topics
 from pti_loop.engine import ContextSpec, EngineError
-from pti_loop.llama import LlamaModel
-from pti_loop.llama_adapter import Adapter
+from pti_loop.llama.adapter import Adapter
+from pti_loop.llama.model import LlamaModel
 from tests.models.numpy_qwen35 import NumpyQwen35
 
 FILE = Path(__file__).resolve().parents[2] / "models" / "smollm2-135m-pydoc" / "smollm2-135m-pydoc.lora.F16.gguf"

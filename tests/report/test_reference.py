@@ -9,8 +9,8 @@ import pytest
 
 from bench.cli import main
 from bench.judge import judge
-from bench.report.readme import REFERENCE, ROOT, put, table
-from bench.store import load_cells
+from bench.readme import REFERENCE, ROOT, put, table
+from bench.records.cells import load_cells
 
 REGENERATE = "make report ARGS='results=results/reference reports=reports/reference' && python -m bench.report.readme"
 

@@ -21,7 +21,7 @@ from bench.cli import main
 from bench.errors import UserError
 from bench.synth import writer
 from bench.synth.shape import order
-from pti_loop import gguf_file
+from pti_loop.gguf import file as gguf_file
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,0 +1,1 @@
+"""Somebody else's record: read, recounted and flagged, with no model."""

@@ -1,0 +1,1 @@
+"""Readers of foreign records, one a format."""

@@ -1,0 +1,1 @@
+"""Claim sheets and their verdicts, from the judge's rows alone."""

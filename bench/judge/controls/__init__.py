@@ -1,0 +1,1 @@
+"""Whether a cell's figures can be believed."""

@@ -1,0 +1,193 @@
+"""The controls that a cell carries as extra arms, and the noise that its grades rest on.
+
+It does not know what a method does. A/A must contain 1.00, wrong guesses must change nothing but the time, right
+guesses must all be taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun, subject
+from bench.judge.measure.acceptance import draws_disagree
+from bench.judge.measure.intervals import CONTROL_CONFIDENCE, Estimate
+from bench.judge.measure.layout import design
+from bench.judge.measure.lossless import DIVERGENT, grade_arm, unexplained
+from bench.parameters import guesses
+
+if TYPE_CHECKING:
+    from bench.judge.measure.runs import RunTable
+    from bench.records.cells import StoredCell
+
+TIE_MISSES = 0.1
+"""Share of wrong guesses that may be right by accident once a near tie moved the answer off the one they deny."""
+OTHER_MODEL = 0.5
+"""Rounding changes a choice now and then; a shape that changes most of them computes another model's logits."""
+WIDE_NOISE = 0.5
+"""A move of half a logit changes the odds of two tokens by 1.6; below a larger noise a near tie is no close call."""
+DEGRADED = 0.9
+"""A solo stream in the treatment's context slower than this, against the baseline, flatters whoever divides by it."""
+
+Rule = Callable[[int, int, bool, "Estimate | None"], tuple[list[str], bool, str]]
+"""(accepted, verified, near ties excuse, speed against the baseline) -> (faults, oddity to warn of, what is told)."""
+
+
+def arm_controls(cell: StoredCell, table: RunTable) -> list[Control]:
+    """All checks of this module for one cell."""
+    proposes = guesses(subject(cell))
+    compared = [arm for arm in ("treatment", "sabotage", "oracle") if table.of(arm).any()]
+    hidden = unexplained(cell, table, compared)
+    controls = [same_arm_twice(cell, table), noise(cell), grades(cell, hidden.get("treatment")), denominator(table)]
+    if proposes:
+        rules = {"sabotage": wrong_guesses, "oracle": right_guesses}
+        controls += [planted(cell, table, arm, hidden.get(arm), rule) for arm, rule in rules.items()]
+    mismatch = draws_disagree(table)
+    if mismatch:
+        controls.append(Control("counters", VOID, f"{mismatch}; mend the method's counting, then {rerun(cell)}"))
+    elif proposes:
+        controls.append(Control("counters", OK, "single draws and round counters agree", 0.0))
+    return controls
+
+
+def ratio_of(table: RunTable, arm: str) -> Estimate | None:
+    """Speed of a control arm against the baseline, over replicate pairs; None when it did not run."""
+    mine, base = table.code_of(arm), table.code_of("baseline")
+    layout = design(table.arm_code, table.block, table.prompt_code, table.order, mine, base, pairs=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return None if layout is None else layout.contrast(np.log(table.rate / table.concurrent))
+
+
+def same_arm_twice(cell: StoredCell, table: RunTable) -> Control:
+    """A/A: the baseline against itself. A sweep has many cells, so only the 99.9 % interval voids; 95 % warns."""
+    estimate = ratio_of(table, "again")
+    if estimate is None:
+        return Control("again", WARNING, f"no A/A control was run; add control blocks and run {rerun(cell)}")
+    low, high = estimate.interval()
+    value = (estimate.ratio, low, high)
+    sentence = f"A/A gives {estimate.ratio:.4f} ({low:.4f} to {high:.4f}) over {estimate.n_units} pairs"
+    if estimate.excludes(1.0, CONTROL_CONFIDENCE):
+        sentence += f": 1.00 is outside 99.9 %, so this cell sees differences that are not there; run {rerun(cell)}"
+        return Control("again", VOID, sentence, *value)
+    if estimate.excludes(1.0):
+        return Control("again", WARNING, sentence + ": 1.00 is outside 95 %, as in one of 20 sound cells", *value)
+    return Control("again", OK, sentence, *value)
+
+
+def planted(cell: StoredCell, table: RunTable, arm: str, hidden: str | None, rule: Rule) -> Control:
+    """An arm whose guesses were planted: void when its output changed or by its own `rule`."""
+    if not table.of(arm).any():
+        return Control(arm, WARNING, f"no {arm} control was run; add control blocks and run {rerun(cell)}")
+    accepted, verified = _tested(cell, table, arm)
+    tied = _near_ties(cell, arm)
+    estimate = ratio_of(table, arm)
+    value = (estimate.ratio, *estimate.interval()) if estimate else (math.nan,) * 3
+    wrong, odd, sentence = rule(accepted, verified, bool(tied), estimate)
+    faults = _changed(cell, arm, hidden) + wrong
+    if faults:
+        return Control(arm, VOID, f"{'; '.join(faults)}; mend the method, then {rerun(cell)}", *value)
+    return Control(arm, WARNING, f"{sentence}; {tied}", *value) if odd else Control(arm, OK, sentence, *value)
+
+
+def wrong_guesses(accepted: int, verified: int, tied: bool, speed: Estimate | None) -> tuple[list[str], bool, str]:
+    """Sabotage: none accepted, not faster than plain decoding. Returns faults, whether it is odd, and what is told."""
+    faults = []
+    if accepted > (verified * TIE_MISSES if tied else 0):
+        faults.append(f"{accepted} of {verified} wrong guesses were accepted")
+    if speed and speed.ratio > 1.0 and speed.excludes(1.0):
+        faults.append(f"wrong guesses make it {speed.ratio:.3f} times as fast as plain decoding")
+    ratio = speed.ratio if speed else math.nan
+    sentence = f"{accepted} of {verified} wrong guesses accepted, same output, {ratio:.3f} of plain speed"
+    return faults, accepted > 0, sentence
+
+
+def right_guesses(accepted: int, verified: int, tied: bool, speed: Estimate | None) -> tuple[list[str], bool, str]:
+    """Oracle: all accepted; its speed is the ceiling of the method. Returns what `wrong_guesses` does."""
+    faults = []
+    if not verified:
+        faults.append("no guess was tested")
+    elif accepted < verified and not tied:
+        faults.append(f"only {accepted} of {verified} right guesses were accepted")
+    ratio = speed.ratio if speed else math.nan
+    sentence = f"{accepted} of {verified} right guesses accepted; the method's ceiling is {ratio:.3f}"
+    return faults, accepted < verified, sentence
+
+
+def noise(cell: StoredCell) -> Control:
+    """The noise that makes a near tie was measured."""
+    measured = cell.facts.get("noise") or {}
+    if not measured.get("positions"):
+        return Control("noise", WARNING, "batch-shape noise was not measured, so no difference is a near tie")
+    gap = float(measured.get("logit_gap") or 0.0)
+    sentence = (f"logit gap {gap:.4g}, cumulative distribution {float(measured.get('cdf') or 0.0):.4g}, over "
+                f"{measured['positions']} positions")  # fmt: skip
+    share = float(measured.get("disagreements") or 0) / measured["positions"]
+    if share > OTHER_MODEL:
+        sentence += f": on one prefix the arm's shape chooses another token at {100 * share:.0f} % of them, so it is no"
+        return Control("noise", VOID, f"{sentence} rounding; {rerun(cell)}", gap)
+    if gap > WIDE_NOISE:
+        return Control("noise", WARNING, f"{sentence}: batch shape alone moves logits so far that ties are wide", gap)
+    return Control("noise", OK, sentence, gap)
+
+
+def grades(cell: StoredCell, hidden: str | None = None) -> Control:
+    """The treatment's answers were graded, and the ledgers show no difference that the grades leave out.
+
+    `hidden` is such a difference, as a sentence.
+    """
+    grade = grade_arm(cell.facts, "treatment")
+    if grade is None:
+        return Control("lossless", VOID, f"the treatment has no graded answer, so it has no speed; run {rerun(cell)}")
+    if hidden:
+        return Control("lossless", VOID, f"{hidden}; run {rerun(cell)}")
+    numbers = f"{grade.identical} identical, {grade.near_tie} near ties, {grade.divergent} divergent"
+    share = grade.identical / grade.n
+    if grade.divergent:
+        names = ", ".join(grade.divergent_names[:5])
+        return Control("lossless", WARNING, f"{numbers} of {grade.n} answers ({names})", share)
+    return Control("lossless", OK, f"{numbers} of {grade.n} answers", share)
+
+
+def denominator(table: RunTable) -> Control:
+    """What one stream gets in the treatment's own context, against the fair baseline."""
+    estimate = ratio_of(table, "solo")
+    if estimate is None:
+        return Control("solo", OK, "no solo arm: the only denominator is plain decoding in its own context")
+    low, high = estimate.interval()
+    sentence = f"one stream in the treatment's own context runs at {estimate.ratio:.3f} of the baseline"
+    if estimate.ratio >= DEGRADED:
+        return Control("solo", OK, sentence, estimate.ratio, low, high)
+    return Control("solo", WARNING, f"{sentence}: a speed-up over it is flattered by {1 / estimate.ratio:.2f}",
+                   estimate.ratio, low, high)  # fmt: skip
+
+
+def _tested(cell: StoredCell, table: RunTable, arm: str) -> tuple[int, int]:
+    """Guesses of a control arm that were accepted and tested, as far as the control knows the answer.
+
+    The last `streams` positions are left out: guesses reach beyond the end of the answer that the control was given.
+    """
+    mine = table.of(arm)
+    draws = table.draws
+    if not len(draws["run"]):
+        accepted, verified = (int(table.counters[name][mine].sum()) for name in ("accepted", "verified"))
+        return accepted, verified
+    end = int(table.n_predict[mine].min()) - int(cell.config.get("streams") or 1)
+    known = mine[draws["owner"]] & (draws["position"] < end)
+    return int((known & (draws["guess"] == draws["drawn"])).sum()), int(known.sum())
+
+
+def _near_ties(cell: StoredCell, arm: str) -> str:
+    """Why an arm may have left the answer that its guesses were made from, as a phrase; empty when it cannot have."""
+    grades_of = [grade_arm(cell.facts, name) for name in ("treatment", arm)]
+    count = sum(grade.near_tie for grade in grades_of if grade is not None)
+    return f"{count} near ties moved answers off the known one" if count else ""
+
+
+def _changed(cell: StoredCell, arm: str, hidden: str | None) -> list[str]:
+    grade = grade_arm(cell.facts, arm)
+    if grade is not None and grade.grade == DIVERGENT:
+        return [f"the output of {grade.divergent} of {grade.n} answers changed"]
+    return [hidden] if hidden else []

@@ -1,0 +1,169 @@
+"""Checks of the conditions of a contrast: same engine, nothing cached, balanced order, steady clock, sound ledger.
+
+It does not look at speed. What makes two arms incomparable voids the cell, with a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun, subject
+
+if TYPE_CHECKING:
+    from bench.judge.measure.runs import RunTable
+    from bench.records.cells import StoredCell
+
+MUST_MATCH = (
+    "build", "layers_offloaded", "n_layer", "type_k", "type_v", "flash_attn", "threads", "threads_batch", "sampler",
+    "backends", "sha256", "mmap",
+)  # fmt: skip
+TREATMENT_MAY_DIFFER = ("n_seq_max", "n_ctx", "kv_unified", "n_batch", "n_ubatch")
+"""What several sequences need; the solo arm shows what that costs one stream. Batch sizes follow the context's size,
+and no decode step fills them."""
+CLOCK_DROP = 0.95
+
+
+def different_settings(
+    left: Mapping[str, Any], right: Mapping[str, Any], allowed: Collection[str] = ()
+) -> list[str]:
+    """Settings that make two records incomparable, as `name left against right`; a setting only one side has counts."""
+    names = [name for name in (*MUST_MATCH, *TREATMENT_MAY_DIFFER) if name in left or name in right]
+    return [
+        f"{name} {left.get(name)} against {right.get(name)}"
+        for name in names
+        if name not in allowed and left.get(name) != right.get(name)
+    ]
+
+
+def conditions(cell: StoredCell, table: RunTable) -> list[Control]:
+    """All checks of this module for one cell."""
+    return [same_engine(cell), nothing_cached(cell, table), balanced(cell, table), steady_clock(cell, table),
+            *sound_ledger(cell, table)]  # fmt: skip
+
+
+def same_engine(cell: StoredCell) -> Control:
+    """Baseline and treatment ran under equal settings."""
+    engines = cell.facts.get("engine") or {}
+    base, treated = engines.get("baseline"), engines.get("treatment")
+    if not base or not treated:
+        return Control("engine", WARNING, "the engine's settings were not recorded for both arms")
+    differing = different_settings(base, treated, TREATMENT_MAY_DIFFER)
+    if not differing:
+        return Control("engine", OK, "both arms ran with the same engine settings", 0.0)
+    return Control(
+        "engine", VOID, f"not comparable: {'; '.join(differing)}; make them equal and run {rerun(cell)}",
+        float(len(differing)),
+    )  # fmt: skip
+
+
+def nothing_cached(cell: StoredCell, table: RunTable) -> Control:
+    """Every prompt token of every run went through the model."""
+    wrong = np.flatnonzero(table.n_prompt != table.n_prompt_evaluated)
+    if not len(wrong):
+        return Control("prefill", OK, "every prompt was evaluated in full", 0.0)
+    index = wrong[0]
+    return Control(
+        "prefill", VOID,
+        f"cached: run {table.run[index]} ({table.arm[index]}) evaluated {table.n_prompt_evaluated[index]} of "
+        f"{table.n_prompt[index]} prompt tokens, {len(wrong)} runs in all; clear the cache between runs, then "
+        f"{rerun(cell)}",
+        float(len(wrong)),
+    )  # fmt: skip
+
+
+def balanced(cell: StoredCell, table: RunTable) -> Control:
+    """In every block each arm has the same mean place and number of runs, so that linear drift cancels."""
+    _, block = np.unique(table.block, return_inverse=True)
+    arms = int(table.arm_code.max()) + 1
+    group = block * arms + table.arm_code
+    size = (block.max() + 1) * arms
+    count = np.bincount(group, minlength=size).reshape(-1, arms)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        place = np.bincount(group, weights=table.order, minlength=size).reshape(-1, arms) / count
+    uneven = np.nanmax(place, axis=1) - np.nanmin(place, axis=1) > 1e-9
+    lone = ((count > 0) & (count != count.max(axis=1, keepdims=True))).any(axis=1)
+    bad = np.flatnonzero(uneven | lone)
+    if not len(bad):
+        return Control("order", OK, f"{len(count)} balanced blocks", 0.0)
+    name = np.unique(table.block)[bad[0]]
+    members = np.flatnonzero(table.block == name)
+    order = " ".join(table.arm[members[np.argsort(table.order[members])]])
+    return Control(
+        "order", VOID,
+        f"block {name} is not balanced ({order}), so drift looks like a speed-up; {len(bad)} of {len(count)} blocks; "
+        f"run {rerun(cell)}",
+        float(len(bad)),
+    )  # fmt: skip
+
+
+def steady_clock(cell: StoredCell, table: RunTable) -> Control:
+    """No run at a clock clearly below the cell's median."""
+    clock = table.clock_mhz
+    known = np.isfinite(clock) & (clock > 0)
+    if not known.any():
+        return Control("clock", WARNING, "no clock was recorded, so throttled runs cannot be told")
+    ratio = clock[known] / np.median(clock[known])
+    slow = int((ratio < CLOCK_DROP).sum())
+    if not slow:
+        return Control("clock", OK, "the clock stayed within 5 % of its median", float(ratio.min()))
+    return Control(
+        "clock", WARNING,
+        f"{slow} of {int(known.sum())} runs had a clock more than 5 % below the median (lowest {ratio.min():.2f}); "
+        f"let the machine cool and run {rerun(cell)}",
+        float(ratio.min()),
+    )  # fmt: skip
+
+
+def sound_ledger(cell: StoredCell, table: RunTable) -> list[Control]:
+    """No token twice, none beyond what was asked for, none skipped; except where the method is known to repeat."""
+    tokens, about = table.tokens, subject(cell)
+    treated = table.of("treatment") | table.of("sabotage") | table.of("oracle")
+    published = about["emission"] == "published"
+    excused = treated & published
+    twice, total = int(tokens.duplicates.sum()), int(tokens.counted.sum() + tokens.first.sum())
+    controls = [
+        _fault(cell, table, "duplicates", tokens.duplicates, ~excused, "emits {} tokens a second time"),
+        _fault(cell, table, "gaps", tokens.gaps, np.ones_like(excused), "skips {} positions"),
+        _fault(cell, table, "requested", _beyond(table), ~(excused & (about["stop"] == "rounds")),
+               "emits {} tokens more than were asked for"),
+    ]  # fmt: skip
+    if controls[0].severity == OK and twice:
+        sentence = f"{twice} of {total} emit calls repeat a token: their count is not a speed"
+        controls[0] = Control("duplicates", WARNING, sentence, twice / total)
+    if int(tokens.conflicts[~excused].sum()):
+        controls.append(_fault(cell, table, "conflicts", tokens.conflicts, ~excused, "changes {} emitted tokens"))
+    controls.append(_equal_length(table, about["stop"] == "rounds"))
+    return controls
+
+
+def _beyond(table: RunTable) -> np.ndarray:
+    made = table.tokens.distinct + table.tokens.first
+    return np.maximum(made - table.n_predict * np.maximum(table.tokens.streams, 1), 0)
+
+
+def _equal_length(table: RunTable, by_rounds: bool) -> Control:
+    """Baseline and treatment made equally many tokens: a longer answer has a longer context."""
+    base, treated = (table.tokens.distinct[table.of(arm)] for arm in ("baseline", "treatment"))
+    ratio = float(treated.mean() / base.mean())
+    if abs(ratio - 1) < 0.005 or by_rounds:
+        return Control("length", OK, "both arms made about the same number of tokens", ratio)
+    return Control("length", WARNING, f"the treatment made {ratio:.3f} times the baseline's tokens a run", ratio)
+
+
+def _fault(
+    cell: StoredCell, table: RunTable, name: str, values: np.ndarray, mask: np.ndarray, what: str
+) -> Control:
+    """Void when a run under `mask` has the fault at all."""
+    wrong = np.flatnonzero((values > 0) & mask)
+    if not len(wrong):
+        return Control(name, OK, f"no run {what.replace('{} ', '')}", 0.0)
+    index = wrong[0]
+    return Control(
+        name, VOID,
+        f"run {table.run[index]} ({table.arm[index]}) {what.format(int(values[index]))}; {len(wrong)} runs in all; "
+        f"look at ledger.csv.gz, mend the method, then {rerun(cell)}",
+        float(values[wrong].sum()),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Records of kernel runs, judged."""

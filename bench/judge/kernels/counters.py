@@ -1,0 +1,81 @@
+"""Counters of profilers, one row a kernel and case: bytes from memory and through L2, beside what the weights have.
+
+It reads no file and asks no profiler. A counter that was not collected is missing, never 0.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.judge.findings import Row
+from bench.judge.kernels.times import origin
+from kernels.counters import Launch, Summary, summarize
+
+if TYPE_CHECKING:
+    from bench.records.kernels import CounterFile, KernelRecords
+
+NAN = float("nan")
+FIGURES = ("us", "dram_bytes", "dram_write_bytes", "l2_bytes", "l2_hit_rate", "share_of_peak", "registers")
+HELPERS = re.compile(r"quanti[sz]e|memset|memcpy|fill", re.IGNORECASE)
+"""Kernels that a case launches beside the one that it is about."""
+
+
+def counter_rows(records: KernelRecords) -> list[Row]:
+    """One row a kernel's name and file: medians over its launches. One that cannot be read is a row that says why."""
+    sizes = {
+        (one.variant, one.format, one.streams, one.rows, one.cols): one.weight_bytes
+        for one in records.samples if not math.isnan(one.weight_bytes)
+    }  # fmt: skip
+    rows = []
+    for file in records.counters:
+        weights = sizes.get((file.variant, file.format, file.streams, file.rows, file.cols), NAN)
+        about = {**origin(records), **_about(file), "weight_bytes": weights}
+        if file.profile is None:
+            rows.append(about | {"kernel": file.variant, "helper": False, "void": True, "void_reason": file.reason})
+            continue
+        by_kernel: dict[str, list[Launch]] = {}
+        for launch in file.profile.launches:
+            by_kernel.setdefault(_short(launch.kernel), []).append(launch)
+        for kernel, launches in by_kernel.items():
+            rows.append(about | _figures(kernel, launches, weights) | {"missing": " ".join(file.profile.missing)})
+    return rows
+
+
+def _about(file: CounterFile) -> Row:
+    return {
+        "tool": file.tool, "variant": file.variant, "format": file.format, "width": file.streams,
+        "streams": file.streams, "rows": file.rows, "cols": file.cols,
+    }  # fmt: skip
+
+
+def _short(kernel: str) -> str:
+    """A kernel's name without its arguments, those of a template kept."""
+    name = kernel.removeprefix("void ").replace(" [clone .kd]", "")
+    end = name.rfind(">(")
+    return name[: end + 1] if end >= 0 else name.split("(")[0]
+
+
+def _figures(kernel: str, launches: list[Launch], weights: float) -> Row:
+    told = [summarize(launch) for launch in launches]
+    row: Row = {name: _median(told, name) for name in FIGURES}
+    helper = bool(HELPERS.search(kernel))
+    row |= {
+        "kernel": kernel,
+        "launches": len(launches),
+        "helper": helper,
+        "dram_over_weights": NAN if helper else row["dram_bytes"] / weights,
+        # Weights pass L2 once; whatever else passes it, activations among it, is the rest.
+        "other_l2_over_weights": NAN if helper else (row["l2_bytes"] - weights) / weights,
+    }
+    impossible = row["share_of_peak"] > 1 or row["l2_hit_rate"] > 1
+    reason = "a share above 100 % of its whole: the counters of several passes do not fit together"
+    return row | {"void": impossible, "void_reason": reason if impossible else ""}
+
+
+def _median(told: list[Summary], name: str) -> float:
+    known = [getattr(one, name) for one in told if getattr(one, name) is not None]
+    return float(np.median(known)) if known else NAN

@@ -1,0 +1,178 @@
+"""Times of kernels as shares of what can be read, costs of further streams, and ratios to llama.cpp's own kernels.
+
+It knows no source and no launch. A kernel whose check failed has no time here, and a time below that of a plain read of
+the same bytes voids the row. Every ratio is paired inside a block: its value is the median, its interval that of the
+geometric mean (`statistics.mean_estimate`), as for peers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench.judge.findings import Row
+from bench.judge.measure.intervals import mean_estimate
+
+if TYPE_CHECKING:
+    from bench.records.kernels import KernelRecords, Sample
+
+NAN = float("nan")
+READ = "stream_read"
+"""The variant that is a plain read: its own ceiling."""
+NO_PRODUCT = (READ, "weight_only")
+"""Variants that multiply nothing with activations, so that no stream's time is compared with theirs."""
+CELL = "kernels"
+"""What the rows rest on: the folder of that name beside the machine's cells."""
+
+Key = tuple[Any, ...]
+
+
+def origin(records: KernelRecords) -> Row:
+    """Machine, llama.cpp's build and the folder: where a fact comes from."""
+    env = records.env
+    compiler = env.get("compiler", "")
+    return {
+        "machine": records.machine,
+        "build": str(env.get("llama_cpp_commit") or "none"),
+        "cells": [CELL],
+        "gpu": env.get("gpu", ""),
+        "compiler": " ".join(map(str, compiler)) if isinstance(compiler, list) else compiler,
+        "source_hash": env.get("source_hash", ""),
+    }
+
+
+def kernel_rows(records: KernelRecords) -> list[Row]:
+    """One row a case, in the order of the records: the columns of reports/kernels.csv."""
+    cases = {key: _checked(samples) for key, samples in _cases(records.samples).items()}
+    times = {key: _by_block(samples, lambda one: one.us) for key, samples in cases.items()}
+    peers = {key: _by_block(samples, lambda one: one.peer_us) for key, samples in cases.items()}
+    fastest = _fastest_single(times)
+    rows = []
+    for key, samples in cases.items():
+        row = {**origin(records), **_about(samples[0])}
+        if samples[0].status == "ok":
+            row |= _timed(samples, records.env)
+            row |= _relative("relative_cost", times[key], times.get(_single(key), {}))
+            row |= _relative("cost_over_best_single", times[key], times.get(fastest.get(_matrix(key), ()), {}))
+            row |= _relative("llama_cpp_relative_cost", peers[key], peers.get(_single(key), {}))
+            row |= _voided(row)
+        rows.append(row)
+    return rows
+
+
+def _cases(samples: Iterable[Sample]) -> dict[Key, list[Sample]]:
+    found: dict[Key, list[Sample]] = {}
+    for one in samples:
+        key = (one.variant, one.format, one.rows, one.cols, one.cache, one.layout, one.streams)
+        found.setdefault(key, []).append(one)
+    return found
+
+
+def _single(key: Key) -> Key:
+    """The same kernel with one stream."""
+    return (*key[:-1], 1)
+
+
+def _matrix(key: Key) -> Key:
+    """What a kernel is measured on, whichever kernel it is: format, rows, columns, cache."""
+    return key[1:5]
+
+
+def _fastest_single(times: dict[Key, dict[int, float]]) -> dict[Key, Key]:
+    """The fastest kernel with one stream on each matrix."""
+    best: dict[Key, Key] = {}
+    for key, blocks in times.items():
+        if key[-1] != 1 or key[0] in NO_PRODUCT or not blocks:
+            continue
+        matrix = _matrix(key)
+        if matrix not in best or _median(blocks.values()) < _median(times[best[matrix]].values()):
+            best[matrix] = key
+    return best
+
+
+def _checked(samples: list[Sample]) -> list[Sample]:
+    """The samples with times, where the kernel's result was checked and right; else one without any."""
+    bad = [one for one in samples if one.status != "ok"]
+    wrong = [one for one in samples if not one.max_rel_err <= one.tolerance]  # nan is no passed check
+    if not bad and not wrong:
+        return samples
+    told = bad[0] if bad else wrong[0]
+    reason = told.reason
+    if not bad:
+        measured = "no error was recorded" if math.isnan(told.max_rel_err) else f"the error is {told.max_rel_err:.2g}"
+        reason = f"its result was not found right: {measured}, the tolerance {told.tolerance:.2g}"
+    return [replace(told, status=told.status if bad else "failed", reason=reason, us=NAN, ceiling_us=NAN, peer_us=NAN)]
+
+
+def _about(one: Sample) -> Row:
+    names = ("variant", "format", "streams", "rows", "cols", "cache", "layout", "bytes_per_weight", "status", "reason")
+    row = {name: getattr(one, name) for name in names}
+    useful = one.streams * one.rows * one.cols
+    return row | {
+        "weight_bytes": one.weight_bytes,
+        "bytes_read": one.bytes_read,
+        "bytes_per_multiply": one.weight_bytes / useful if useful else NAN,
+        "max_rel_err": one.max_rel_err,
+        "tolerance": one.tolerance,
+    }
+
+
+def _timed(samples: Sequence[Sample], env: dict[str, Any]) -> Row:
+    us = _median(one.us for one in samples)
+    ceiling = _median(one.ceiling_us for one in samples)
+    size = samples[0].bytes_read
+    gb_s = size / us * 1e-3
+    peak = float(env.get("peak_gb_s") or NAN)
+    return {
+        "blocks": len(samples),
+        "us": us,
+        "gb_s": gb_s,
+        "read_gb_s": (samples[0].weight_bytes or size) / ceiling * 1e-3,
+        "copy_gb_s": _median(one.copy_gb_s for one in samples),
+        "share_of_chip_peak": gb_s / peak,
+        "gflop_s": 2 * samples[0].streams * samples[0].rows * samples[0].cols / us * 1e-3,
+        "peer_us": _median(one.peer_us for one in samples),
+        **_ratio("share_of_read_peak", [one.ceiling_us / one.us for one in samples]),
+        **_ratio("ratio_to_llama_cpp", [one.peer_us / one.us for one in samples]),
+        **_ratio("llama_cpp_share", [one.ceiling_us / one.peer_us for one in samples]),
+    }
+
+
+def _by_block(samples: Sequence[Sample], of: Callable[[Sample], float]) -> dict[int, float]:
+    return {one.block: of(one) for one in samples if not math.isnan(of(one))}
+
+
+def _relative(name: str, times: dict[int, float], single: dict[int, float]) -> Row:
+    """Time over that with one stream, in the blocks that both were timed in."""
+    return _ratio(name, [times[block] / single[block] for block in times if block in single])
+
+
+def _ratio(name: str, values: Sequence[float]) -> Row:
+    """A ratio's median and interval; nan where no block has it."""
+    known = np.array([value for value in values if not math.isnan(value)])
+    if not len(known):
+        return {name: NAN, f"{name}_low": NAN, f"{name}_high": NAN}
+    low, high = mean_estimate(np.log(known), "blocks").interval()
+    return {name: float(np.median(known)), f"{name}_low": low, f"{name}_high": high}
+
+
+def _median(values: Iterable[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return float(np.median(known)) if known else NAN
+
+
+def _voided(row: Row) -> Row:
+    """A value over 100 % of its ceiling voids the ceiling, and the row with it."""
+    reasons = []
+    if row["share_of_read_peak_low"] > 1 and row["variant"] != READ:
+        reasons.append(
+            f"impossible: {100 * row['share_of_read_peak']:.1f} % of the time that a plain read of the same bytes takes"
+        )
+    if row["cache"] == "cold" and row["share_of_chip_peak"] > 1:
+        share = f"{100 * row['share_of_chip_peak']:.0f} % of the chip's peak"
+        reasons.append(f"impossible: {row['gb_s']:.0f} GB/s from memory, {share}")
+    return {"void": bool(reasons), "void_reason": "; ".join(reasons)}

@@ -1,0 +1,1 @@
+"""Figures of one cell from its records."""

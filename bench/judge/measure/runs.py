@@ -1,0 +1,174 @@
+"""One row a run of a contrast cell: its tokens, its windows, its rounds. Sums only; nothing is compared here.
+
+It does not know which arm is meant to win, and it trusts no rate: tokens come from the ledger, seconds from the window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.judge.measure.tokens import RunCounts, arrays, count_runs, owners
+from pti_loop.ledger import RecordError
+
+if TYPE_CHECKING:
+    from bench.records.cells import StoredCell
+
+SEQUENTIAL_ARMS = ("baseline", "again", "solo")
+"""Arms that decode their answers one after the other, so that the sum over streams is what one reader sees."""
+
+TIMES = ("draft_ns", "decode_ns", "sample_ns", "rollback_ns", "total_ns")
+WHOLE = ("block", "order", "seed", "n_prompt", "n_prompt_evaluated", "n_predict", "start_ns")
+COUNTERS = ("drafted", "verified", "accepted", "redecoded")
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """Arrays over the runs of a cell. Times in seconds."""
+
+    run: np.ndarray
+    block: np.ndarray
+    order: np.ndarray
+    arm: np.ndarray
+    prompt: np.ndarray
+    prompt_class: np.ndarray
+    seed: np.ndarray
+    n_prompt: np.ndarray
+    n_prompt_evaluated: np.ndarray
+    n_predict: np.ndarray
+    clock_mhz: np.ndarray
+    window: np.ndarray
+    start_ns: np.ndarray
+    tokens: RunCounts
+    rounds: np.ndarray
+    startup_rounds: np.ndarray
+    startup_seconds: np.ndarray
+    seconds: dict[str, np.ndarray]
+    """Sums over rounds: draft, decode, sample, rollback, total."""
+    rebuilt: np.ndarray
+    """Draft seconds of rounds that decoded sequentially to make their guesses."""
+    counters: dict[str, np.ndarray]
+    emits: dict[str, np.ndarray]
+    """Columns of the ledger; `owner`, here and below, is the index of the row's run in this table."""
+    turns: dict[str, np.ndarray]
+    """Columns of the rounds table."""
+    draws: dict[str, np.ndarray]
+
+    @cached_property
+    def concurrent(self) -> np.ndarray:
+        """Answers that were decoded at the same time."""
+        sequential = np.logical_or.reduce([self.of(arm) for arm in SEQUENTIAL_ARMS])
+        return np.where(sequential, 1, np.maximum(self.tokens.streams, 1))
+
+    @cached_property
+    def rate(self) -> np.ndarray:
+        """Distinct tokens per second, all streams, start-up inside."""
+        return _ratio(self.tokens.distinct, self.window)
+
+    @cached_property
+    def steady_rate(self) -> np.ndarray:
+        """Distinct tokens per second without the start-up rounds and the tokens that came out of them."""
+        return _ratio(self.tokens.distinct - self.tokens.startup, self.window - self.startup_seconds)
+
+    @cached_property
+    def counted_rate(self) -> np.ndarray:
+        """Emit calls per second: what the published loop printed."""
+        return _ratio(self.tokens.counted, self.window)
+
+    @cached_property
+    def host(self) -> np.ndarray:
+        """Share of the window that was spent outside `llama_decode`, sequential decodes of a rebuild included in it."""
+        return 1.0 - _ratio(self.seconds["decode"] + self.rebuilt, self.window)
+
+    @cached_property
+    def _arms(self) -> dict[str, int]:
+        return {name: code for code, name in enumerate(dict.fromkeys(self.arm.tolist()))}
+
+    @cached_property
+    def arm_code(self) -> np.ndarray:
+        """The arms as whole numbers, which compare much faster than words."""
+        return np.array([self._arms[name] for name in self.arm.tolist()])
+
+    @cached_property
+    def prompt_code(self) -> np.ndarray:
+        """The prompts as whole numbers in the order of their names."""
+        return np.unique(self.prompt, return_inverse=True)[1]
+
+    @cached_property
+    def _masks(self) -> dict[str, np.ndarray]:
+        return {name: self.arm_code == code for name, code in self._arms.items()}
+
+    @cached_property
+    def confirmed(self) -> np.ndarray:
+        """Which emits the model stands behind; a method may emit what nothing confirmed."""
+        return self.emits["source"] != "unverified"
+
+    def code_of(self, arm: str) -> int:
+        """The number of an arm in `arm_code`, -1 when no run is of it."""
+        return self._arms.get(arm, -1)
+
+    def of(self, arm: str) -> np.ndarray:
+        """Mask of an arm's runs, not to be written to."""
+        mask = self._masks.get(arm)
+        return np.zeros(len(self.run), dtype=bool) if mask is None else mask
+
+
+def run_table(cell: StoredCell) -> RunTable:
+    """Sum up every run of a cell. Raises RecordError when a run has no window, no round or no token after its first."""
+    runs = arrays(cell.runs)
+    ids, size = runs["run"].astype(np.int64), len(runs["run"])
+    turns, emits, draws = (
+        {**columns, "owner": owners(ids, columns["run"])}
+        for columns in map(arrays, (cell.rounds, cell.ledger, cell.draws))
+    )
+    owner = turns["owner"]
+    started = turns["phase"] == "startup"
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(owner, weights=values, minlength=size)
+
+    table = RunTable(
+        run=ids,
+        **{name: runs[name].astype(str) for name in ("arm", "prompt", "prompt_class")},
+        **{name: runs[name].astype(np.int64) for name in WHOLE},
+        clock_mhz=runs["clock_mhz"].astype(float),
+        window=runs["decode_window_ns"] * 1e-9,
+        tokens=count_runs(emits, ids, (turns["run"][started], turns["round"][started])),
+        rounds=np.bincount(owner, minlength=size),
+        startup_rounds=np.bincount(owner[started], minlength=size),
+        startup_seconds=total(turns["total_ns"] * 1e-9 * started),
+        seconds={name.removesuffix("_ns"): total(turns[name] * 1e-9) for name in TIMES},
+        rebuilt=total(turns["draft_ns"] * 1e-9 * (turns["redecoded"] > 0)),
+        counters={name: total(turns[name]).astype(np.int64) for name in COUNTERS},
+        emits=emits,
+        turns=turns,
+        draws=draws,
+    )
+    _check(table)
+    return table
+
+
+def _check(table: RunTable) -> None:
+    for arm in ("baseline", "treatment"):
+        if not table.of(arm).any():
+            raise RecordError(f"no run of arm '{arm}', so there is nothing to compare")
+    silent = np.flatnonzero((table.tokens.distinct == 0) | (table.window <= 0))
+    if len(silent):
+        index = silent[0]
+        raise RecordError(
+            f"run {table.run[index]} ({table.arm[index]}) has {table.tokens.distinct[index]} tokens after the first in "
+            f"{table.window[index]:g} s, so it has no rate; use n_predict of 2 or more"
+        )
+    idle = np.flatnonzero(table.rounds == 0)
+    if len(idle):
+        raise RecordError(f"run {table.run[idle[0]]} ({table.arm[idle[0]]}) has tokens, but no round that made them")
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Quotient, nan where the denominator or the result is not above 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient = np.asarray(above, dtype=float) / below
+    return np.where((np.asarray(below) > 0) & (quotient > 0), quotient, np.nan)

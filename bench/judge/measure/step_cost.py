@@ -1,0 +1,156 @@
+"""The cost of one `llama_decode` by its width, from interleaved passes; and what follows from it.
+
+It does not know any method, and it never interpolates: costs have cliffs (between 8 and 9 on some devices), so a width
+that nobody timed has no cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bench.errors import UserError
+from bench.judge.claims.synthetic import about_model
+from bench.judge.findings import Row, origin, settings
+from bench.judge.measure.intervals import Estimate, mean_estimate
+from bench.judge.measure.tokens import arrays
+
+if TYPE_CHECKING:
+    from bench.records.cells import Columns, StoredCell
+
+
+WARM_UP = 1.5
+"""A first pass this many times the median of the later ones is a warm-up, not a measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Costs of one layout: width -> milliseconds and cost relative to width 1. `n_past` tokens were held before."""
+
+    layout: str
+    n_past: int
+    step_ms: dict[int, float]
+    relative: dict[int, Estimate]
+    warm_ups: int = 0
+    """Widths whose first pass was left out as a warm-up."""
+
+    def milliseconds(self, width: int) -> float:
+        """Step time of a width that was timed. Raises UserError for any other: no interpolation."""
+        if width not in self.step_ms:
+            timed = ", ".join(map(str, sorted(self.step_ms)))
+            raise UserError(
+                f"width {width} was not timed (timed: {timed}) and costs are not interpolated across widths; add it "
+                f"to the curve with measure.step_widths={width} and repeat the sweep"
+            )
+        return self.step_ms[width]
+
+
+class _Passes(NamedTuple):
+    """Mean log milliseconds of a layout, passes x widths; nan where a pass did not time a width."""
+
+    repeats: np.ndarray
+    widths: np.ndarray
+    log_ms: np.ndarray
+    n_past: int
+
+    def width_1(self) -> dict[int, float] | None:
+        """Cost of width 1 by pass, or None when it was not timed."""
+        column = np.flatnonzero(self.widths == 1)
+        if not len(column):
+            return None
+        return dict(zip(self.repeats.tolist(), self.log_ms[:, column[0]].tolist(), strict=True))
+
+
+def curves(steps: Columns) -> list[Curve]:
+    """One curve for each layout. Several steps of a width in one pass are averaged before passes are."""
+    if not len(steps["width"]):
+        return []
+    columns = arrays(steps)
+    layouts = columns["layout"].astype(str)
+    tables = {str(layout): _passes(columns, layouts == layout) for layout in np.unique(layouts)}
+    # A layout whose width 1 was not timed apart has that of the other as its own: one token is one token.
+    ones = {layout: table.width_1() for layout, table in tables.items()}
+    stand_in = next((one for one in ones.values() if one is not None), None)
+    return [_curve(layout, table, ones[layout] or stand_in) for layout, table in tables.items()]
+
+
+def _passes(columns: Columns, mask: np.ndarray) -> _Passes:
+    repeats, row = np.unique(columns["repeat"][mask], return_inverse=True)
+    widths, column = np.unique(columns["width"][mask], return_inverse=True)
+    sums, counts = np.zeros((len(repeats), len(widths))), np.zeros((len(repeats), len(widths)))
+    np.add.at(sums, (row, column), np.log(columns["decode_ns"][mask].astype(float) * 1e-6))
+    np.add.at(counts, (row, column), 1)
+    log_ms = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    if len(repeats) > 2:
+        # A first pass that took much longer than the later ones: a shape that had not been warmed.
+        log_ms[0, log_ms[0] > _later(log_ms) + np.log(WARM_UP)] = np.nan
+    return _Passes(repeats, widths, log_ms, int(columns["n_past"][mask].min()))
+
+
+def _later(log_ms: np.ndarray) -> np.ndarray:
+    """Median of the passes after the first, nan for a width that only the first one timed."""
+    known = [column[np.isfinite(column)] for column in log_ms[1:].T]
+    return np.array([np.median(column) if len(column) else np.nan for column in known])
+
+
+def _curve(layout: str, passes: _Passes, reference: dict[int, float] | None) -> Curve:
+    step_ms, relative = {}, {}
+    at_1 = np.array([(reference or {}).get(repeat, np.nan) for repeat in passes.repeats.tolist()])
+    for width, logs in zip(passes.widths.tolist(), passes.log_ms.T, strict=True):
+        step_ms[width] = _mean_ms(logs)
+        ratio = (logs - at_1)[np.isfinite(logs - at_1)]
+        if len(ratio):
+            relative[width] = mean_estimate(ratio, "passes")
+    if reference is not None:
+        step_ms.setdefault(1, _mean_ms(np.array(list(reference.values()))))
+    return Curve(layout, passes.n_past, step_ms, relative, int(np.isnan(passes.log_ms[0]).sum()))
+
+
+def _mean_ms(logs: np.ndarray) -> float:
+    """Geometric mean of the passes that there are."""
+    known = logs[np.isfinite(logs)]
+    return float(np.exp(known.mean())) if len(known) else float("nan")
+
+
+def step_cost_rows(cell: StoredCell, found: list[Curve]) -> list[Row]:
+    """One row a width and layout."""
+    common = {**origin(cell), **settings(cell), **about_model(cell)}
+    rows = []
+    for curve in found:
+        for width in sorted(curve.step_ms):
+            cost = curve.relative.get(width)
+            low, high = cost.interval() if cost else (float("nan"), float("nan"))
+            rows.append(
+                {
+                    **common,
+                    "layout": curve.layout,
+                    "n_past": curve.n_past,
+                    "width": width,
+                    "step_ms": curve.step_ms[width],
+                    "relative_cost": cost.ratio if cost else float("nan"),
+                    "ci_low": low,
+                    "ci_high": high,
+                    "passes": cost.n_units if cost else 0,
+                    "warm_ups_dropped": curve.warm_ups,
+                    "predicted_tok_s_all_accepted": width / curve.step_ms[width] * 1e3,
+                }
+            )
+    return rows
+
+
+def expected_tokens(acceptance: float, guesses: int) -> float:
+    """Mean tokens a round when each of `guesses` is accepted with the same chance, up to the first miss: 1 + a + a^2 ..
+
+    Leviathan et al. 2023, equation 1.
+    """
+    return float(sum(acceptance**depth for depth in range(guesses + 1)))
+
+
+def predicted_tok_s(curve: Curve, acceptance: float, guesses: int, draft_ms: float = 0.0) -> float:
+    """Tokens per second of guess-and-verify with `guesses` guesses, hence width guesses + 1.
+
+    Raises UserError when that width was not timed.
+    """
+    return expected_tokens(acceptance, guesses) / (curve.milliseconds(guesses + 1) + draft_ms) * 1e3

@@ -1,0 +1,1 @@
+"""What measured factors predict for other settings, and what that advises."""

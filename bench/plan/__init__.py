@@ -1,0 +1,1 @@
+"""What a sweep measures: configuration, cells and their ids, model files."""

@@ -1,0 +1,199 @@
+"""The folder of a cell: written once under a temporary name and renamed, read back as typed tables.
+
+`results/<machine>/<cell>/` holds cell.yaml, env.json, facts.json, status.json, engine.log and the csv.gz tables of
+`bench.records.rows.TABLES`. A folder without status.json does not exist for a reader. It knows nothing about what is in
+a table beyond its columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from bench.errors import UserError
+from bench.records.rows import SCHEMA, STATUSES, TABLES, columns
+
+REFERENCE = "reference"
+"""results/reference/<machine>/ is committed, results/<machine>/ is local; both have the same layout."""
+
+
+Columns = Mapping[str, np.ndarray]
+_KINDS = {"int": "i8", "float": "f8"}
+
+
+@dataclass(frozen=True)
+class StoredCell:
+    """One cell, read back. Tables are arrays by column name; those that it does not have are empty ones."""
+
+    machine: str
+    cell: str
+    config: dict
+    env: dict
+    status: dict
+    facts: dict
+    runs: Columns
+    rounds: Columns
+    ledger: Columns
+    draws: Columns
+    steps: Columns
+    counts: Columns
+
+
+def check_writable(root: Path) -> None:
+    """Raise `UserError` when the results folder cannot be made or written, before anything is measured."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=root):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"the folder {root} cannot be written ({error.strerror}); give another one with results=FOLDER"
+        ) from error
+
+
+def _csv_gz(rows: Iterable[Sequence], header: Sequence[str]) -> bytes:
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as packed:
+        text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+        text.flush()
+        text.detach()
+    return buffer.getvalue()
+
+
+def write_cell(folder: Path, *, config: Mapping, env: Mapping, status: Mapping, facts: Mapping | None = None,
+               tables: Mapping[str, Sequence[Any]] | None = None, log: str = "") -> None:
+    """Write a whole cell: into a temporary folder beside it, then renamed over what is there.
+
+    `tables` maps names of `bench.records.rows.TABLES` to lists of their records. Raises ValueError on an unknown state.
+    """
+    if status.get("state") not in STATUSES:
+        raise ValueError(f"a cell cannot be '{status.get('state')}'")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        (temporary / "cell.yaml").write_text(yaml.safe_dump({"schema": SCHEMA, **config}, sort_keys=True))
+        _write_json(temporary / "env.json", env)
+        _write_json(temporary / "facts.json", facts or {})
+        if log:
+            (temporary / "engine.log.gz").write_bytes(gzip.compress(log.encode(), mtime=0))
+        for name, rows in (tables or {}).items():
+            if rows:
+                data = _csv_gz(map(astuple, rows), columns(TABLES[name]))
+                (temporary / f"{name}.csv.gz").write_bytes(data)
+        _write_json(temporary / "status.json", status)
+        os.chmod(temporary, 0o755)
+        _replace(temporary, folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _write_json(path: Path, value: Mapping) -> None:
+    path.write_text(json.dumps(value, indent=1, sort_keys=True, allow_nan=True) + "\n")
+
+
+def _replace(new: Path, old: Path) -> None:
+    """Rename over an existing folder: the old one steps aside first, so a reader sees one whole cell or none."""
+    aside = None
+    if old.exists():
+        aside = old.with_name(f".{old.name}.old")
+        shutil.rmtree(aside, ignore_errors=True)
+        old.rename(aside)
+    new.rename(old)
+    if aside:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def sweep_leftovers(machine_folder: Path) -> None:
+    """Remove half-written cells of a sweep that was killed. Only call while holding the device's lock."""
+    for path in machine_folder.glob(".*"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def read_status(folder: Path) -> dict | None:
+    """status.json of a cell, or None when there is no whole cell."""
+    try:
+        return json.loads((folder / "status.json").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+@lru_cache
+def _no_rows(record: type) -> Columns:
+    """The table of a cell that has none. One for all cells: nobody writes into what was read."""
+    return dict.fromkeys(columns(record), np.zeros(0))
+
+
+def _columns(path: Path, record: type) -> Columns:
+    """A table by column. numpy's reader: a frame would take longer to make than these small tables take to read."""
+    try:
+        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    except FileNotFoundError:
+        return _no_rows(record)
+    header = lines[0].split(",") if lines else []
+    if header != columns(record):
+        raise UserError(f"{path} has the columns {header}, this version reads {columns(record)}")
+    # No word is longer than its line, so nothing is cut off.
+    word = f"U{max(map(len, lines))}"
+    kinds = [(field.name, _KINDS.get(str(field.type), word)) for field in fields(record)]
+    rows = np.loadtxt(lines[1:], dtype=kinds, delimiter=",", quotechar='"', comments=None, ndmin=1)
+    return {name: np.ascontiguousarray(rows[name]) for name in header}
+
+
+def load_cell(folder: Path) -> StoredCell:
+    """Read one cell. Raises `UserError` naming the file when it is damaged or of another schema."""
+    try:
+        config = yaml.load((folder / "cell.yaml").read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        if config.get("schema") != SCHEMA:
+            raise UserError(f"{folder}/cell.yaml is of schema {config.get('schema')}, this version reads {SCHEMA}")
+        parts = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("env", "facts", "status")}
+        tables = {name: _columns(folder / f"{name}.csv.gz", record) for name, record in TABLES.items()}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise UserError(f"the cell {folder} is damaged ({error}); remove the folder and run the sweep again") from error
+    return StoredCell(machine=folder.parent.name, cell=folder.name, config=config, **parts, **tables)
+
+
+def load_cells(root: Path) -> list[StoredCell]:
+    """All whole cells of `root/<machine>/<cell>/`, in order of machine and id.
+
+    When there are none, those of `root/reference/`, which come with the project. Raises `UserError` when there is no
+    such folder, or a cell is damaged.
+    """
+    return [load_cell(folder) for folder in whole_cells(root)]
+
+
+def whole_cells(root: Path) -> list[Path]:
+    """The folders that `load_cells` reads. Raises `UserError` when there is no such folder."""
+    if not root.is_dir():
+        raise UserError(f"there is no results folder {root}; run `make bench`, or give one with results=FOLDER")
+    return cell_folders(root) or cell_folders(root / REFERENCE)
+
+
+def has_table(folder: Path, name: str) -> bool:
+    """Whether a cell has rows in one of `bench.records.rows.TABLES`; nothing is read."""
+    return (folder / f"{name}.csv.gz").exists()
+
+
+def cell_folders(root: Path) -> list[Path]:
+    """Folders of the whole cells below `root`, not looking into the committed reference."""
+    # A cell of the reference lies one folder deeper, so the pattern does not reach it.
+    found = [path.parent for path in root.glob("*/*/status.json")]
+    kept = [path for path in found if not path.name.startswith(".")]
+    return sorted(kept, key=lambda path: (path.parent.name, path.name))

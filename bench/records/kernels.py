@@ -1,0 +1,154 @@
+"""The folder that a run of the kernels leaves, read back: env.json, timings.csv.gz, counters/*.csv, static.csv.
+
+`results/<machine>/kernels/` stands beside the cells of that machine. Nothing here knows what a figure means; what a
+profiler printed is read by `kernels.counters`.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from bench.errors import UserError
+from bench.records.cells import REFERENCE, cell_folders
+from kernels.counters import Profile, read_profile
+from kernels.errors import KernelError
+
+FOLDER = "kernels"
+_PROFILE = re.compile(r"(?P<tool>[a-z0-9]+)_(?P<what>.+)_n(?P<streams>\d+)_(?P<rows>\d+)x(?P<cols>\d+)")
+_FORMAT = re.compile(r"(?P<variant>.+?)_(?P<format>(?:I?Q\d\w*|SSQ|B?F16|F32))")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One line of timings.csv.gz: a block of one case, or the one line of a case that has no times.
+
+    Bytes are those of one launch; `us` is one launch of the kernel, `ceiling_us` of a plain read of the same bytes,
+    `peer_us` of llama.cpp's own kernel, all in the same block. nan where there is none.
+    """
+
+    variant: str
+    format: str
+    streams: int
+    rows: int
+    cols: int
+    cache: str
+    status: str
+    reason: str
+    layout: str
+    bytes_per_weight: float
+    weight_bytes: float
+    bytes_read: float
+    max_rel_err: float
+    tolerance: float
+    block: int
+    us: float
+    ceiling_us: float
+    copy_gb_s: float
+    peer_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class CounterFile:
+    """What a profiler said of one case. `profile` is None where its file cannot be read; `reason` says why."""
+
+    tool: str
+    variant: str
+    format: str
+    streams: int
+    rows: int
+    cols: int
+    profile: Profile | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRecords:
+    """All that one machine's folder has."""
+
+    machine: str
+    env: dict[str, Any]
+    samples: Sequence[Sample]
+    counters: Sequence[CounterFile]
+    static: Sequence[dict[str, str]]
+
+
+def kernel_folders(root: Path) -> list[Path]:
+    """Folders of kernel records below `root`; those of the reference when `root` has no records of its own."""
+    own = _folders(root)
+    return own if own or cell_folders(root) else _folders(root / REFERENCE)
+
+
+def _folders(root: Path) -> list[Path]:
+    return sorted(path.parent for path in root.glob(f"*/{FOLDER}/env.json"))
+
+
+def load_kernels(folder: Path) -> KernelRecords:
+    """One folder. Raises UserError that names the file, and the line where there is one, when it is damaged."""
+    try:
+        env = json.loads((folder / "env.json").read_text())
+    except (OSError, ValueError) as error:
+        raise UserError(f"{folder}/env.json cannot be read ({error}); run `python -m bench kernels` again") from error
+    counters = [_counter_file(path) for path in sorted((folder / "counters").glob("*.csv"))]
+    return KernelRecords(folder.parent.name, env, _samples(folder / "timings.csv.gz"), counters, _static(folder))
+
+
+def _samples(path: Path) -> list[Sample]:
+    try:
+        text = gzip.decompress(path.read_bytes()).decode()
+    except FileNotFoundError:
+        return []
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is damaged ({error}); run `python -m bench kernels` again") from error
+    names = [field.name for field in fields(Sample)]
+    reader = csv.DictReader(io.StringIO(text), strict=True)
+    if missing := [name for name in names if name not in (reader.fieldnames or ())]:
+        raise UserError(f"{path} lacks the column {', '.join(missing)}; run `python -m bench kernels` again")
+    kinds = {field.name: str(field.type) for field in fields(Sample)}
+    return [_sample(path, reader.line_num, row, kinds) for row in reader]
+
+
+def _sample(path: Path, line: int, row: dict[str, str], kinds: dict[str, str]) -> Sample:
+    values: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        text = row[name] or ""
+        try:
+            values[name] = int(text) if kind == "int" else (float(text or "nan") if kind == "float" else text)
+        except ValueError as error:
+            raise UserError(f"{path}, line {line}: {name} is '{text}', expected a number") from error
+    found = Sample(**values)
+    timed = (found.us, found.ceiling_us, found.peer_us)
+    if any(value <= 0 or math.isinf(value) for value in timed):
+        raise UserError(f"{path}, line {line}: a time is not above 0; run `python -m bench kernels` again")
+    return found
+
+
+def _counter_file(path: Path) -> CounterFile:
+    named = _PROFILE.fullmatch(path.stem)
+    kind = _FORMAT.fullmatch(named["what"]) if named else None
+    if named is None or kind is None:
+        raise UserError(
+            f"{path}: the name does not tell the case; call it TOOL_VARIANT_FORMAT_nSTREAMS_ROWSxCOLS.csv"
+        )
+    case = (named["tool"], kind["variant"], kind["format"], *(int(named[name]) for name in ("streams", "rows", "cols")))
+    try:
+        return CounterFile(*case, profile=read_profile(path), reason="")
+    except KernelError as error:
+        # The sentence without the folder: it stands in a report.
+        return CounterFile(*case, profile=None, reason=str(error).replace(str(path), path.name))
+
+
+def _static(folder: Path) -> list[dict[str, str]]:
+    path = folder / "static.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))

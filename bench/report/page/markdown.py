@@ -1,0 +1,114 @@
+"""The whole report: CSV files, figures and the Markdown page, from the judge's findings and claim rows.
+
+Knows nothing about records: where a cell's files lie, or how a number was obtained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from bench.children import children
+from bench.host.cpus import available_cpus
+from bench.report.figures.drawing import load_drawing, started
+from bench.report.page.kernel_sections import kernel_sections
+from bench.report.page.section import Column, Table, tabulate
+from bench.report.page.sections import all_sections
+from bench.report.tables import verdicts
+from bench.report.tables.conditions import CellIndex, condition
+from bench.report.tables.csv_files import COLUMNS, Ordered, write_tables
+from bench.report.tables.files import open_folder, write_file
+from bench.report.tables.values import Row, cells_of, line, number, plain, scope_of
+
+TEMPLATES = Path(__file__).parent
+PAGE = "report.md"
+MOST_PROCESSES = 3
+"""There are nine figures at most, and the parent has its own work."""
+ENOUGH_ROWS = 2000
+"""With fewer, the tables are written before a child process has begun."""
+
+
+def write_report(findings: Any, claims: Sequence[Row], out: Path, figures: bool = True) -> list[Path]:
+    """Writes the report into the folder `out`, making it, and returns the paths of all files written.
+
+    `findings` has one list of row dicts in each of speedup, step_cost, acceptance, memory, decomposition, controls,
+    timeline, bandwidth, peers and cells; a field that is absent counts as empty. `claims` are the judged claims.
+    Without figures, those of an earlier report stay as they are and the page does not show them.
+    Raises UserError when `out` cannot be written.
+    """
+    out = Path(out)
+    open_folder(out)
+    with _pool(findings) if figures else nullcontext() as pool:
+        tables = Ordered(findings)
+        index = CellIndex.of(tables)
+        drawings = started(tables, claims, index, out / "figures", pool) if figures else list
+        written = write_tables(tables, claims, out)
+        contents = _contents(tables, claims, index)
+        drawn: list[Path] = drawings()
+    shown = {path.stem for path in drawn if path.suffix == ".svg"}
+    page = write_file(out / PAGE, _rendered(contents, shown))
+    return [page, *written, *drawn]
+
+
+def _pool(findings: Any) -> AbstractContextManager[Executor | None]:
+    """Child processes that draw while the tables are written, where there are rows enough to gain by it."""
+    processes = min(available_cpus(), MOST_PROCESSES)
+    if processes < 2 or sum(len(getattr(findings, name, None) or []) for name in COLUMNS) < ENOUGH_ROWS:
+        return nullcontext()
+    # Here, once: a process that is forked off has it too.
+    load_drawing()
+    return children(processes)
+
+
+def page_text(tables: Ordered, claims: Sequence[Row], shown: set[str]) -> str:
+    """The Markdown page; `shown` names the figures that exist."""
+    return _rendered(_contents(tables, claims, CellIndex.of(tables)), shown)
+
+
+def _contents(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> dict[str, Any]:
+    """What the page says, whichever figures there are."""
+    return {
+        "totals": verdicts.totals(claims),
+        "claims": _verdict_table(claims, index) if claims else None,
+        "meaning": verdicts.MEANING,
+        "sections": [*all_sections(tables, claims, index), *kernel_sections(tables)],
+    }
+
+
+def _rendered(contents: dict[str, Any], shown: set[str]) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, autoescape=False,
+    )  # fmt: skip
+    text = environment.get_template(f"{PAGE}.j2").render(**contents, shown=shown)
+    return text.rstrip() + "\n"
+
+
+def _verdict_table(claims: Sequence[Row], index: CellIndex) -> Table:
+    columns: list[Column] = [
+        ("verdict", lambda claim: f"**{verdicts.verdict_of(claim)}**"),
+        ("claim", lambda claim: f"`{line(claim.get('claim_id'))}`"),
+        ("scope", _scope_text),
+        ("published", verdicts.published),
+        ("measured [95 % interval]", verdicts.measured),
+        ("evidence", lambda claim: line(claim.get("evidence"))),
+        ("reason", lambda claim: line(claim.get("reason"))),
+    ]
+    if verdicts.on_several(claims):
+        columns.insert(2, ("machine", lambda claim: f"{line(claim.get('machine'))} ({line(claim.get('build'))})"))
+    if any(plain(claim.get("author_status")) is not None for claim in claims):
+        columns.insert(-1, ("its author since", verdicts.author_status))
+    measured = [claim for claim in claims if cells_of(claim)]
+    ordered = verdicts.ordered(claims)
+    return tabulate(ordered, columns, condition(measured, index), "claims.csv", limit=len(ordered))
+
+
+def _scope_text(claim: Row) -> str:
+    if isinstance(plain(claim.get("scope")), Mapping):
+        return ", ".join(f"{key} {number(value)}" for key, value in scope_of(claim).items()) or "any"
+    return line(claim.get("scope"))

@@ -1,0 +1,1 @@
+"""Findings as rows and words: CSV files, values, conditions."""

@@ -1,0 +1,91 @@
+"""The rows of claims in the order and the words in which they are printed. Decides no verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from bench.report.tables.values import MISSING, Row, get, line, number, plain
+
+ORDER = ("refuted", "reproduced", "inconclusive", "not_comparable", "not_run")
+MEANING = {
+    "refuted": "the interval measured here excludes what was claimed",
+    "reproduced": "the measurement, the arithmetic or the device's data sheet agrees with the claim",
+    "inconclusive": "the interval spans the claim's edge: more blocks or prompts would decide",
+    "not_comparable": "the conditions differ in a way that decides the number; the reason lists them",
+    "not_run": "no stored cell measures it; the reason names what would",
+}
+_PLAIN_UNITS = {"", "x", "1", "ratio", "count", "share", "none", "n/a"}
+
+
+def ordered(claims: Sequence[Row]) -> list[Row]:
+    """By verdict, each in the order of the sheet; a verdict of an unknown name comes last."""
+    place = {verdict: at for at, verdict in enumerate(ORDER)}
+    return sorted(claims, key=lambda claim: place.get(verdict_of(claim), len(ORDER)))
+
+
+def verdict_of(claim: Row) -> str:
+    return line(get(claim, "verdict"))
+
+
+def totals(claims: Sequence[Row]) -> list[tuple[str, int]]:
+    """How many claims have each verdict, the five of `ORDER` first, also those that no claim has."""
+    counts = Counter(verdict_of(claim) for claim in claims)
+    others = sorted(set(counts) - set(ORDER))
+    return [(verdict, counts[verdict]) for verdict in (*ORDER, *others)]
+
+
+def with_unit(value: object, unit: object) -> str:
+    """`1.96x`, `38.1 tok/s`, `0.71`: a value and its unit, where the unit says something."""
+    text, unit = line(number(value)), line(unit)
+    if isinstance(plain(value), bool):
+        return text
+    if text == MISSING or unit in _PLAIN_UNITS - {"x"}:
+        return text
+    return f"{text}x" if unit == "x" else f"{text} {unit}"
+
+
+def published(claim: Row) -> str:
+    return with_unit(claim.get("published"), claim.get("unit"))
+
+
+def measured(claim: Row, with_interval: bool = True) -> str:
+    """The measured value, its interval in brackets, and the rates of counted and of distinct tokens."""
+    text = with_unit(claim.get("measured"), claim.get("unit"))
+    low, high = plain(claim.get("ci_low")), plain(claim.get("ci_high"))
+    if not with_interval:
+        return text
+    if text != MISSING and low is not None and high is not None:
+        text += f" [{number(low)}, {number(high)}]"
+    rates = counted_and_distinct(claim)
+    return f"{text}; {rates}" if rates else text
+
+
+def counted_and_distinct(claim: Row) -> str:
+    """The rates of counted and of distinct tokens where a claim has both, else nothing."""
+    counted, distinct = plain(claim.get("counted")), plain(claim.get("distinct"))
+    if counted is None or distinct is None:
+        return ""
+    return f"counted {number(counted)} tok/s, distinct {number(distinct)} tok/s"
+
+
+def name(claim: Row, several: bool) -> str:
+    """The claim's id, with the machine that the verdict is about where the sheet was judged on several."""
+    machine = line(get(claim, "machine"))
+    told = several and machine not in ("any", MISSING)
+    return line(claim.get("claim_id")) + (f" ({machine})" if told else "")
+
+
+def on_several(claims: Sequence[Row]) -> bool:
+    """Whether the verdicts rest on more than one machine or engine build."""
+    places = {(line(get(claim, "machine")), line(get(claim, "build"))) for claim in claims}
+    return len({place for place in places if place[0] not in ("any", MISSING)}) > 1
+
+
+def author_status(claim: Row) -> str:
+    """What the claim's author has said of it since: `withdrawn 2026-06-09`."""
+    status = plain(claim.get("author_status"))
+    if isinstance(status, Mapping):
+        words = [line(status[key]) for key in ("state", "date") if plain(status.get(key)) is not None]
+        return " ".join(words) or MISSING
+    return line(status)

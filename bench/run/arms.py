@@ -1,0 +1,195 @@
+"""The arms of one contrast: which method each runs, on which context, and one run of one arm.
+
+It knows nothing about blocks, files or statistics.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from bench.plan.config import Config
+from bench.records.rows import Run
+from pti_loop.draft.sources import Target
+from pti_loop.engine import Context, ContextSpec, Model, Unsupported
+from pti_loop.ledger import Trace
+from pti_loop.loop import Decoder, Guesses, Settings
+from pti_loop.methods import METHODS, Method, fit
+from pti_loop.rollback import STRATEGIES
+from pti_loop.sampling import Sampler
+from pti_loop.speculative import AGAIN
+from pti_loop.state_probe import cheapest, probe
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt and its token ids."""
+
+    id: str
+    kind: str
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What every arm of a block does: the prompts (one for each independent answer)."""
+
+    block: int
+    prompts: tuple[Prompt, ...]
+
+    @property
+    def name(self) -> str:
+        """Ids joined by '+'."""
+        return "+".join(prompt.id for prompt in self.prompts)
+
+    @property
+    def kind(self) -> str:
+        """Class of the prompts, or 'mixed'."""
+        kinds = {prompt.kind for prompt in self.prompts}
+        return kinds.pop() if len(kinds) == 1 else "mixed"
+
+
+def context_spec(config: Config, n_seq_max: int, width: int) -> ContextSpec:
+    """Spec of a context of `n_seq_max` sequences whose widest decode has `width` rows; all else equal for all arms."""
+    engine = config.engine
+    return ContextSpec(
+        n_ctx=engine.n_ctx, n_seq_max=n_seq_max, n_batch=engine.n_batch, n_ubatch=engine.n_ubatch,
+        threads=engine.threads, kv_unified=engine.kv_unified, type_k=engine.type_k, type_v=engine.type_v,
+        flash_attn=engine.flash_attn, n_outputs=max(width, 1), sampler=engine.sampler,
+    )  # fmt: skip
+
+
+def method_settings(config: Config) -> Settings:
+    """A method's parameters for one run. The rollback may still be `auto`, which no loop knows."""
+    own = {key: value for key, value in asdict(config.method).items() if key != "name"}
+    return Settings(streams=config.streams, n_predict=config.n_predict, **own)
+
+
+def find_rollback(model: Model, spec: ContextSpec, method: Method, settings: Settings,
+                  sample: Sequence[int]) -> tuple[Settings, dict]:  # fmt: skip
+    """Settings with a strategy that was seen to restore the state, and what was seen. Raises `Unsupported` for none.
+
+    Methods that roll nothing back get the strategy that needs nothing.
+    """
+    plain = replace(settings, rollback="rewind")
+    if not method.rolls_back(settings):
+        return plain, {}
+    guesses = method.width(plain) // (settings.streams if method.NAME == "packed" else 1) - 1
+    wanted = tuple(STRATEGIES) if settings.rollback == "auto" else (settings.rollback,)
+    findings = probe(model, spec, sample, max(guesses, 1), wanted)
+    chosen = cheapest(findings)
+    facts = {"strategy": chosen.strategy, "lazy_ns": chosen.lazy_ns, "tried": [found.as_dict() for found in findings]}
+    return replace(settings, rollback=chosen.strategy), facts
+
+
+class Arms:
+    """Contexts and methods of a contrast's arms on one loaded model.
+
+    `baseline` and `again` have contexts of their own with one sequence; `treatment`, `sabotage`, `oracle` and `solo`
+    share the treatment's context, so that they differ in nothing but what they decode.
+    """
+
+    def __init__(self, model: Model, config: Config, sample: Sequence[int]) -> None:
+        self.model, self.config = model, config
+        self.method = METHODS[config.method.name]
+        narrow = context_spec(config, 1, 1)
+        self.settings, self.rollback = method_settings(config), {}
+        self._check_batch(narrow)  # the probe would decode as much
+        self.settings, self.rollback = find_rollback(model, narrow, self.method, self.settings, sample)
+        self.wide_spec = fit(self.method, narrow, self.settings)
+        self._check_batch(narrow)
+        self._contexts: dict[str, Context] = {
+            "baseline": model.context(narrow),
+            "again": model.context(narrow),
+            "treatment": model.context(self.wide_spec),
+        }
+        target = Target(model, self._contexts["treatment"], self.settings, sample, self._answers())
+        self.source = self.method.source(target)
+        gc.collect()
+        gc.freeze()  # what is there already need not be looked at again before every run
+
+    def _answers(self) -> int:
+        return self.settings.streams if self.method.NAME == "packed" else 1
+
+    def _check_batch(self, spec: ContextSpec) -> None:
+        """Raises `Unsupported` when the widest decode does not fit a batch; the other cells of a sweep go on."""
+        waiting = AGAIN * self._answers() if self.rollback.get("strategy") == "checkpoint" else 0
+        widest = self.method.width(self.settings) + waiting
+        if widest > min(spec.n_batch, spec.n_ctx):
+            raise Unsupported(
+                f"a round of method={self.method.NAME} with method.draft={self.settings.draft} decodes {widest} tokens "
+                f"and engine.n_batch={spec.n_batch} or engine.n_ctx={spec.n_ctx} holds fewer; raise it or draft less"
+            )
+
+    @property
+    def guesses(self) -> bool:
+        """Whether the method proposes tokens that may be wrong."""
+        return self.method.guesses(self.settings)
+
+    def controls(self) -> list[str]:
+        """Arms that only the control blocks run."""
+        arms = ["sabotage", "oracle"] if self.guesses else []
+        return arms + (["solo"] if self.wide_spec.n_seq_max > 1 else [])
+
+    def context(self, arm: str) -> Context:
+        """The context an arm runs on."""
+        return self._contexts.get(arm, self._contexts["treatment"])
+
+    def probe(self, arm: str) -> Context:
+        """A context like the arm's that keeps its logits, for replays: its own, unless that samples in the engine."""
+        own = self.context(arm)
+        if own.spec.sampler == "host":
+            return own
+        name = f"probe of {own.spec.n_seq_max}"
+        if name not in self._contexts:
+            self._contexts[name] = self.model.context(replace(own.spec, sampler="host"))
+        return self._contexts[name]
+
+    def run(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
+            n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None) -> Trace:
+        """Run one arm once. `answers` is what oracle and sabotage know; `n_predict` shortens a warm-up.
+
+        Untimed runs may bring a context and a sampler of their own.
+        """
+        ctx = ctx or self.context(arm)
+        plain = arm in ("baseline", "again", "solo")
+        method = METHODS["autoregressive"] if plain else self.method
+        settings = replace(self.settings, n_predict=n_predict or self.settings.n_predict)
+        control = arm if arm in ("sabotage", "oracle") else "none"
+        guesses = Guesses(control, answers, self.model.n_vocab, self.model.end_tokens)
+        trace = Trace(number, ctx.clock)
+        sampler = sampler or Sampler(self.model.n_vocab, self.config.temperature, seed, self.model.weigh)
+        gc.collect()
+        gc.disable()  # a collection inside a round would be charged to the method
+        try:
+            source, lazy = (None, 0.0) if plain else (self.source, self.rollback.get("lazy_ns", 0.0))
+            decoder = Decoder(ctx, sampler, trace, settings, guesses, source, lazy)
+            method.run(decoder, [prompt.tokens for prompt in task.prompts])
+        finally:
+            gc.enable()
+        return trace
+
+    def facts(self) -> dict[str, dict]:
+        """What the engine made of each arm's context."""
+        return {name: ctx.facts() for name, ctx in self._contexts.items()}
+
+    def close(self) -> None:
+        """Free the contexts."""
+        gc.unfreeze()
+        if self.source:
+            self.source.close()
+        for ctx in self._contexts.values():
+            ctx.close()
+
+
+def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int,
+            sample: Callable[[], tuple[float, float]]) -> Run:
+    """Record of a run; `sample` gives (clock in MHz, temperature in C) right after it."""
+    clock_mhz, temp_c = sample()
+    return Run(
+        run=trace.run, block=task.block, order=order, arm=arm, prompt=task.name, prompt_class=task.kind, seed=seed,
+        n_prompt=sum(len(prompt.tokens) for prompt in task.prompts), n_prompt_evaluated=trace.n_prompt_evaluated,
+        n_predict=n_predict, prefill_ns=trace.prefill_ns, start_ns=trace.start_ns or 0, end_ns=trace.end_ns,
+        decode_window_ns=trace.window_ns, clock_mhz=clock_mhz, temp_c=temp_c,
+    )  # fmt: skip

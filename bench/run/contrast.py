@@ -1,0 +1,211 @@
+"""One contrast: balanced blocks of runs, then the untimed replays that say what differences were worth.
+
+It runs on any model that keeps `pti_loop.engine`'s promises, a toy one too. It judges nothing and writes no file.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from bench.plan.config import Config
+from bench.records.rows import Run
+from bench.run.arms import Arms, Prompt, Task, run_row
+from bench.run.draw_counts import Distribution
+from bench.run.replay import Comparison, Shape, compare
+from pti_loop.engine import Model
+from pti_loop.ledger import Trace
+
+Progress = Callable[[float, str], None]
+SINGLE = Shape(1, "sequences")
+
+
+@dataclass
+class Result:
+    """Tables and facts of a cell."""
+
+    tables: dict[str, list] = field(default_factory=lambda: {"runs": [], "rounds": [], "ledger": [], "draws": []})
+    facts: dict = field(default_factory=dict)
+
+    def add(self, run: Run, trace: Trace) -> None:
+        """Keep a run."""
+        self.tables["runs"].append(run)
+        self.tables["rounds"] += trace.rounds()
+        self.tables["ledger"] += trace.emits()
+        self.tables["draws"] += trace.draws()
+
+
+def tasks(prompts: list[Prompt], config: Config, independent: bool) -> list[Task]:
+    """Blocks of the cell: one a chosen prompt, or a group of `streams` prompts for independent answers.
+
+    A group takes prompts of one class where the class has enough, else from the whole set.
+    """
+    wanted = config.measure.classes or sorted({prompt.kind for prompt in prompts})
+    found: list[Task] = []
+    for kind in wanted:
+        pool = [prompt for prompt in prompts if prompt.kind == kind]
+        for first in range(min(config.measure.per_class, len(pool))):
+            group = (pool[first],)
+            if independent:
+                rest = pool if len(pool) >= config.streams else prompts
+                at = rest.index(pool[first])
+                group = tuple(rest[(at + i) % len(rest)] for i in range(config.streams))
+            found += [Task(0, group)] * config.measure.blocks_per_prompt
+    return [Task(block, task.prompts) for block, task in enumerate(found)]
+
+
+def own_noise(compared: list[Comparison]) -> dict[str, float]:
+    """What the shape of the decode moves on one answer's own prefix, where no guess is made.
+
+    Noise can be nothing for hundreds of positions and then not, so that of another prompt may be too small.
+    """
+    return {
+        "logit_gap": max(max(item.logit_noise) for item in compared),
+        "cdf": max((max(item.cdf_noise) for item in compared if item.cdf_noise), default=0.0),
+    }
+
+
+class Contrast:
+    """The runs of one cell. `sample` reads (clock MHz, temperature C); `progress` hears the share that is done."""
+
+    def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
+                 sample: Callable[[], tuple[float, float]], progress: Progress) -> None:
+        self.model, self.config, self.sample, self.progress = model, config, sample, progress
+        self.arms = Arms(model, config, prompts[0].tokens)
+        self.tasks = tasks(prompts, config, independent=config.method.name == "packed")
+        self.order = random.Random(name)
+        self.result = Result()
+        self.texts: dict[tuple[int, int, str], Trace] = {}
+
+    def run(self) -> Result:
+        """Warm up, run the blocks, replay the differences. The contexts are freed in the end."""
+        try:
+            self._warm_up()
+            again = self._chosen(self.config.measure.again_blocks)
+            controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
+            for done, task in enumerate(self.tasks):
+                self._block(task, task.block in again, task.block in controlled)
+                self.progress(0.05 + 0.8 * (done + 1) / len(self.tasks), f"block {done + 1} of {len(self.tasks)}")
+            facts = self.result.facts
+            facts["engine"] = self.arms.facts()
+            facts["rollback"] = self.arms.rollback
+            facts["drafter"] = self.arms.source.facts() if self.arms.source else {}
+            facts["lossless"], facts["noise"] = self._replays()
+            if self.config.measure.distribution and self.config.temperature > 0:
+                self._count_draws()
+        finally:
+            self.arms.close()
+        return self.result
+
+    def _count_draws(self) -> None:
+        """The distribution test's runs, from the prefix that suits it best of those that the treatment came by."""
+        found = [(self.tasks[block], trace) for (block, _, arm), trace in self.texts.items() if arm == "treatment"]
+        test = Distribution(self.arms, self.config, found, self.progress)
+        self.result.tables["counts"], self.result.facts["distribution"] = test.run()
+
+    def _chosen(self, count: int) -> set[int]:
+        """Blocks drawn for a control."""
+        return set(self.order.sample(range(len(self.tasks)), min(count, len(self.tasks))))
+
+    def _warm_up(self) -> None:
+        """Every arm once, short, so that each width that will be timed has been decoded.
+
+        A method may guess rarely; under sabotage it guesses in every round, and all widths come up towards the end.
+        """
+        length = max(self.config.measure.warmup_tokens, self.arms.method.width(self.arms.settings) + 1)
+        for arm in ("baseline", "again", "treatment", *self.arms.controls()[:1]):
+            self.arms.run(arm, self.tasks[0], seed=0, number=-1, n_predict=length)
+
+    def _block(self, task: Task, again: bool, controls: bool) -> None:
+        arms = ["baseline", "treatment", *(["again"] if again else []), *(self.arms.controls() if controls else [])]
+        self.order.shuffle(arms)
+        known = self._known(task) if controls and self.arms.guesses else {}
+        for order, arm in enumerate([*arms, *reversed(arms)]):
+            replicate = int(order >= len(arms))
+            seed, length = self._seed(task, replicate), self._length(arm)
+            number = len(self.result.tables["runs"])
+            trace = self.arms.run(arm, task, seed, number, known.get(replicate, ((),)), length)
+            self.result.add(run_row(trace, arm, task, order, seed, length, self.sample), trace)
+            self.texts[task.block, replicate, arm] = trace
+
+    def _length(self, arm: str) -> int:
+        """Tokens that an arm decodes; sabotage and oracle may be shorter, since what they show needs few."""
+        full = self.config.n_predict
+        short = self.config.measure.control_tokens or full
+        return min(short, full) if arm in ("sabotage", "oracle") else full
+
+    def _known(self, task: Task) -> dict[int, list[list[int]]]:
+        """What oracle and sabotage know: the method's own verified answers, decoded untimed.
+
+        It is longer than what they will say, since the last guesses of a run are never verified.
+        """
+        length = self._length("oracle") + self.arms.method.width(self.arms.settings)
+        runs = {r: self.arms.run("treatment", task, self._seed(task, r), -1, n_predict=length) for r in range(2)}
+        answers = range(len(task.prompts))
+        return {r: [trace.text(answer, verified_only=True) for answer in answers] for r, trace in runs.items()}
+
+    def _seed(self, task: Task, replicate: int) -> int:
+        """Both arms of a replicate share it, so that they draw from the same random numbers."""
+        return self.config.seed * 1_000_003 + 2 * task.block + replicate
+
+    def _replays(self) -> tuple[list[dict], dict]:
+        """Facts about every pair of texts, and the noise measured on the way."""
+        compared: list[Comparison] = []
+        noisy = min(self.config.measure.noise_prompts, len(self.tasks))
+        for task in self.tasks[:noisy]:
+            compared.append(self._compare("treatment", task, 0, 0))
+        rows = []
+        for (block, replicate, arm), trace in self.texts.items():
+            if arm != "baseline":
+                rows += self._differences(self.tasks[block], replicate, arm, trace)
+        self.progress(1.0, "replays")
+        return rows, {
+            "logit_gap": max(max(item.logit_noise) for item in compared),
+            "cdf": max((max(item.cdf_noise) for item in compared if item.cdf_noise), default=0.0),
+            "positions": sum(len(item.logit_noise) for item in compared),
+            "disagreements": sum(sum(item.disagrees) for item in compared),
+            "widths": [1, self._shape("treatment").width],
+        }
+
+    def _shape(self, arm: str) -> Shape:
+        if arm in ("again", "solo"):
+            return SINGLE
+        return Shape(self.arms.method.width(self.arms.settings), self.arms.method.layout(self.arms.settings))
+
+    def _compare(self, arm: str, task: Task, replicate: int, answer: int,
+                 first: tuple[int, int] | None = None, shape: Shape | None = None) -> Comparison:
+        tokens = self.texts[task.block, replicate, "baseline"].text(answer)
+        return compare(
+            (self.arms.probe("baseline"), SINGLE), (self.arms.probe(arm), shape or self._shape(arm)),
+            task.prompts[answer].tokens, tokens, temperature=self.config.temperature,
+            seed=self._seed(task, replicate), answer=answer, first=first,
+        )  # fmt: skip
+
+    def _differences(self, task: Task, replicate: int, arm: str, trace: Trace) -> Iterator[dict]:
+        """One row for each answer: where it first differs from the baseline's, and what replaying says about it."""
+        for answer in range(len(task.prompts)):
+            left = self.texts[task.block, replicate, "baseline"].text(answer)
+            right = trace.said(answer)
+            row = {
+                "arm": arm, "prompt": task.prompts[answer].id, "stream": answer, "seed": self._seed(task, replicate),
+                "n": min(len(left), len(right)), "first_difference": None, "teacher_forced": None,
+            }  # fmt: skip
+            first = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), None)
+            if first is not None:
+                compared = [self._compare(arm, task, replicate, answer, (first, right[first]), shape)
+                            for shape in self._shape(arm).phases]  # fmt: skip
+                row["own_noise"] = own_noise(compared)
+                self._follow(row, first, left, right, compared[0])
+            yield row
+
+    def _follow(self, row: dict, first: int, left: list[int], right: list[int], compared: Comparison) -> None:
+        row["first_difference"] = {
+            "position": first, "token_baseline": left[first], "token_arm": right[first],
+            "gap_baseline": compared.baseline_gap[first], "gap_arm": compared.arm_gap[first],
+            "quantity": "logit_gap" if self.config.temperature == 0 else "cdf_distance",
+        }  # fmt: skip
+        row["teacher_forced"] = {
+            "positions": len(compared.disagrees), "disagreements": sum(compared.disagrees),
+            "worst_gap": compared.worst_gap(),
+        }  # fmt: skip

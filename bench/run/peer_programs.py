@@ -1,0 +1,180 @@
+"""llama-bench and llama-batched-bench as outside denominators: run on the same model and build, beside our own loop.
+
+It knows their options and the fields they print; what the ratios mean is the judge's business.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from bench.errors import UserError
+from bench.plan.config import Config
+from bench.run.arms import context_spec
+from pti_loop.engine import Model, prefill
+
+_MARGIN = 16
+"""Tokens of a context beside those generated: the prompt, and a warm-up."""
+_MEND = "build it with `make peers`"
+_FLASH = {"auto": "auto", "on": "1", "off": "0"}
+_FLASH_BATCHED = {"auto": "auto", "on": "on", "off": "off"}
+
+
+def check_peers(config: Config) -> None:
+    """Find the programs that were asked for, and put down where they are, since a cell runs in another folder.
+
+    Raises `UserError` when one is not there, cannot be run, or is of another llama.cpp than the engine.
+    """
+    for key in ("llama_bench", "llama_batched_bench"):
+        path = getattr(config.peers, key)
+        if not path:
+            continue
+        found = shutil.which(Path(path).expanduser().absolute()) or shutil.which(path)
+        if not found:
+            raise UserError(f"peers.{key}={path} is not a program that can be run; {_MEND}")
+        setattr(config.peers, key, str(found))
+        theirs, ours = _commit(str(found)), engine_commit()
+        if not (theirs.startswith(ours) or ours.startswith(theirs)):
+            raise UserError(
+                f"peers.{key}={path} is of llama.cpp {theirs} and the engine of {ours}, so that a difference would say "
+                f"nothing about the loop; {_MEND}"
+            )
+
+
+def engine_commit() -> str:
+    """llama.cpp's commit, as the engine's own libraries tell it."""
+    from pti_loop.llama import model as llama
+
+    return llama.build()["llama_cpp_commit"]
+
+
+@lru_cache
+def _commit(program: str) -> str:
+    """Abbreviated commit that a program of llama.cpp prints."""
+    done = _start([program, "--version"])
+    said = re.search(r"\bcommit (\w+)", done.stdout + done.stderr)
+    if not said:
+        raise UserError(f"`{program} --version` names no commit of llama.cpp; {_MEND}")
+    return said[1]
+
+
+def compare_with_peers(model: Model, model_path: Path, config: Config,
+                       progress: Callable[[float, str], None]) -> list[dict]:
+    """Interleaved pairs: one run of ours, one of theirs, the first alternating. One row for each pair and width."""
+    rows: list[dict] = []
+    for number in range(config.peers.pairs):
+        if config.peers.llama_bench:
+            rows.append(_pair(number, 1, "llama-bench", model, config, lambda: _llama_bench(config, model_path)))
+        if config.peers.llama_batched_bench:
+            for width in (1, 2, 4):
+                rows.append(_pair(number, width, "llama-batched-bench", model, config,
+                                  lambda width=width: _batched_bench(config, model_path, width)))
+        progress(0.8 + 0.2 * (number + 1) / config.peers.pairs, f"peers, pair {number + 1}")
+    return rows
+
+
+def _pair(number: int, width: int, tool: str, model: Model, config: Config, theirs: Callable[[], float]) -> dict:
+    if number % 2:
+        their_rate, our_rate = theirs(), _ours(model, config, width)
+    else:
+        our_rate, their_rate = _ours(model, config, width), theirs()
+    return {"tool": tool, "pair": number, "width": width, "n_gen": config.peers.n_gen, "tok_s": their_rate,
+            "ours_tok_s": our_rate, "ratio": our_rate / their_rate}  # fmt: skip
+
+
+def _ours(model: Model, config: Config, width: int) -> float:
+    """Tokens per second of a plain loop of `width` streams from an almost empty context, choice of token included."""
+    # Their context holds what they generate and little more; a longer one would have a wider attention than theirs.
+    spec = replace(context_spec(config, width, width), n_ctx=config.peers.n_gen + _MARGIN)
+    ctx = model.context(spec)
+    try:
+        for sequence in range(width):
+            prefill(ctx, [1], sequence)
+        tokens = ctx.greedy() * width
+        ctx.decode(tokens, [1] * width, range(width), None)  # their warm-up, ours too
+        tokens = ctx.greedy()
+        began = ctx.clock()
+        for past in range(2, 2 + config.peers.n_gen):
+            ctx.decode(tokens, [past] * width, range(width), None)
+            tokens = ctx.greedy()
+        return width * config.peers.n_gen / (ctx.clock() - began) * 1e9
+    finally:
+        ctx.close()
+
+
+def _llama_bench(config: Config, model_path: Path) -> float:
+    engine, peers = config.engine, config.peers
+    printed = _run([
+        peers.llama_bench, "-m", model_path, "-p", 0, "-n", peers.n_gen, "-r", 1, "-o", "json", "-t", engine.threads,
+        "-ngl", engine.n_gpu_layers, "-b", engine.n_batch, "-ub", engine.n_ubatch, "-ctk", engine.type_k,
+        "-ctv", engine.type_v, "-fa", _FLASH[engine.flash_attn],
+    ])  # fmt: skip
+    with _reading(peers.llama_bench, printed):
+        rows = [row for row in json.loads(printed[printed.index("[") :]) if row["n_gen"] == peers.n_gen]
+        model, rate = Path(rows[0]["model_filename"]).name, float(rows[0]["avg_ts"])
+    if model != model_path.name:
+        raise UserError(f"{peers.llama_bench} was given {model_path.name} but measured {model}; {_MEND}")
+    return _checked(peers.llama_bench, rate)
+
+
+def _batched_bench(config: Config, model_path: Path, width: int) -> float:
+    engine, peers = config.engine, config.peers
+    printed = _run([
+        peers.llama_batched_bench, "-m", model_path, "-c", (peers.n_gen + _MARGIN) * width, "-npp", 1,
+        "-ntg", peers.n_gen, "-npl", width, "-t", engine.threads, "-tb", engine.threads,
+        "-ngl", engine.n_gpu_layers, "-b", engine.n_batch, "-ub", engine.n_ubatch, "-ctk", engine.type_k,
+        "-ctv", engine.type_v, "-fa", _FLASH_BATCHED[engine.flash_attn], "--output-format", "jsonl",
+    ])  # fmt: skip
+    with _reading(peers.llama_batched_bench, printed):
+        rows = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+        rate = float(next(row["speed_tg"] for row in rows if (row["pl"], row["tg"]) == (width, peers.n_gen)))
+    return _checked(peers.llama_batched_bench, rate)
+
+
+@contextmanager
+def _reading(program: str, printed: str) -> Iterator[None]:
+    """Whatever goes wrong in reading what a program printed is one sentence that shows how it begins."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, StopIteration) as error:
+        head = " ".join(printed.split())[:80] or "nothing"
+        raise UserError(f"{program} printed no result of this run ({head}); {_MEND}") from error
+
+
+def _checked(program: str, rate: float) -> float:
+    if not 0 < rate < math.inf:
+        raise UserError(f"{program} printed a rate of {rate} tok/s; {_MEND}")
+    return rate
+
+
+def _run(words: Sequence[object]) -> str:
+    """What a program printed. Raises `UserError` with its own last words when it fails."""
+    command = [str(word) for word in words]
+    done = _start(command)
+    if done.returncode:
+        why = _last_words(done.stderr or done.stdout)
+        raise UserError(f"{Path(command[0]).name} ended with {done.returncode}: {why}; try `{shlex.join(command)}`")
+    return done.stdout
+
+
+def _start(command: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    except OSError as error:
+        raise UserError(f"{command[0]} does not start ({error.strerror}); {_MEND}") from error
+
+
+def _last_words(text: str) -> str:
+    """The line that tells why: an assertion's, else the last error's; a backtrace may follow it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if "GGML_ASSERT" in line] or [line for line in lines if "error" in line.lower()]
+    return (telling or lines or ["it printed nothing"])[-1]

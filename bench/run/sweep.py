@@ -1,0 +1,214 @@
+"""A sweep: plans its cells, runs what is missing or failed, each in a child process, and says what became of them.
+
+One sweep a device. Ctrl-C leaves whole cells only; the same command again goes on where it stopped. It reads no
+measurement and judges nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.errors import UserError
+from bench.host import process_group
+from bench.plan.cells import Cell, cells, model_path
+from bench.plan.config import Config, compose_points
+from bench.records.cells import check_writable, sweep_leftovers, write_cell
+from bench.run import engines
+from pti_loop.gguf.file import GgufFile
+
+ROOT = Path(__file__).resolve().parents[2]
+_LAST_WORDS = 3
+_CHILD = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
+"""Progress comes at once, and a crash names the line that it happened in."""
+
+
+@dataclass
+class Outcome:
+    """What became of a sweep."""
+
+    cells: list[Cell]
+    kept: list[Cell] = field(default_factory=list)
+    failed: list[tuple[Cell, str]] = field(default_factory=list)
+    unsupported: list[tuple[Cell, str]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def prepare(overrides: Sequence[str]) -> tuple[list[Cell], Config, dict[str, dict]]:
+    """Check everything that can be checked before a model is loaded, and plan the cells.
+
+    Returns (cells, the first configuration, environment of each engine by its name). Raises `UserError`.
+    """
+    from bench.host import cpus, provenance
+    from bench.run.peer_programs import check_peers
+
+    configs = compose_points(list(overrides))
+    first = configs[0]
+    root = Path(first.results)
+    check_writable(root)
+    for config in configs:
+        config.engine.threads = cpus.check_threads(config.engine.threads or cpus.available_cpus())
+        check_peers(config)
+        engines.check_installed(config.model.engine)
+    weights = check_models(configs)
+    environments, planned = {}, []
+    for engine in dict.fromkeys(config.model.engine for config in configs):
+        found = provenance.environment(first.machine or "", first.engine.threads, engines.build(engine),
+                                       engines.PACKAGES[engine])  # fmt: skip
+        own = [config for config in configs if config.model.engine == engine]
+        planned += cells(own, root, found["machine"]["name"], found["engine"]["build"], weights)
+        environments[engine] = found
+    return planned, first, environments
+
+
+def check_models(configs: Iterable[Config]) -> dict[Path, str]:
+    """Hashes of the model files, whose headers must be sound and whose caches must fit. Raises `UserError`."""
+    from bench.host.memory import usable_memory
+    from pti_loop.gguf import file as gguf_file
+    from pti_loop.gguf.header import ModelFileError
+
+    weights: dict[Path, str] = {}
+    files = {}
+    room = usable_memory()
+    for config in configs:
+        path = model_path(config)
+        if path not in files:
+            try:
+                files[path] = gguf_file.read(path)
+            except ModelFileError as error:
+                raise UserError(str(error)) from error
+            weights[path] = files[path].sha256()
+        config.model.synthetic = files[path].synthetic
+        _check_room(config, files[path], room)
+    return weights
+
+
+def _check_room(config: Config, file: GgufFile, room: int) -> None:
+    """Raise `UserError` when a cell holds more than `room` bytes at once. A device checks its own memory."""
+    n_ctx = config.engine.n_ctx
+    kv = engines.kv_bytes_per_token(file, config) * n_ctx
+    need = (kv + file.state_bytes_per_sequence()) * (config.streams + 2)
+    weights = engines.weight_bytes(file, config)
+    if need + weights > room and not _offloads(config):
+        widened = f", beside {weights / 1e9:.1f} GB of weights in float32" if weights else ""
+        raise UserError(
+            f"the KV caches of {config.streams} streams and two baselines of engine.n_ctx={n_ctx} tokens "
+            f"take {need / 1e9:.1f} GB{widened}, this machine lets a process use {room / 1e9:.1f} GB; lower "
+            "engine.n_ctx or streams"
+        )
+
+
+def _offloads(config: Config) -> bool:
+    return engines.offloads(config)
+
+
+def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
+    """Plan and run. Raises `UserError` before anything runs; a failing cell does not stop the others."""
+    from bench.host.device_lock import DeviceLock
+    from bench.run.progress import Progress
+
+    planned, config, environments = prepare(overrides)
+    outcome = Outcome(planned)
+    began = time.monotonic()
+    device = "gpu" if _offloads(config) else "cpu"
+    with DeviceLock(device):
+        sweep_leftovers(planned[0].folder.parent)
+        outcome.kept = [cell for cell in planned if cell.state == "done"]
+        todo = [cell for cell in planned if cell.state != "done"]
+        with Progress(todo, len(outcome.kept)) as progress:
+            for cell in todo:
+                progress.start(cell)
+                status = run_cell(cell, environments[cell.engine], progress)
+                progress.finish(cell, status)
+                if status["state"] == "failed":
+                    outcome.failed.append((cell, status["reason"]))
+                elif status["state"] == "unsupported":
+                    outcome.unsupported.append((cell, status["reason"]))
+    outcome.seconds = time.monotonic() - began
+    return outcome, config
+
+
+def run_cell(cell: Cell, environment: dict, progress) -> dict:
+    """Run one cell in a child process; a crash becomes a failed record. Returns the cell's status.
+
+    KeyboardInterrupt ends the child and leaves no trace of the cell.
+    """
+    job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path),
+           "peers": cell.peers, "files": {key: str(path) for key, path in cell.files.items()},
+           "folder": str(cell.folder.resolve()), "environment": environment}  # fmt: skip
+    before = cell.folder / "status.json"
+    stamp = before.stat().st_mtime_ns if before.exists() else 0
+    child = subprocess.Popen(
+        [sys.executable, "-m", "bench.run.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True, env=os.environ | _CHILD,
+    )  # fmt: skip
+    try:
+        errors = _feed(child, json.dumps(job), progress)
+    except BaseException:
+        process_group.end(child)  # a peer program that it runs must not go on measuring
+        sweep_leftovers(cell.folder.parent)
+        raise
+    after = cell.folder / "status.json"
+    if child.returncode == 0 and after.exists() and after.stat().st_mtime_ns != stamp:
+        return json.loads(after.read_text())
+    status = {"state": "failed", "reason": crash_sentence(child.returncode, errors), "seconds": 0.0}
+    write_cell(cell.folder, config=cell.config | {"kind": cell.kind}, env=environment, status=status, log=errors)
+    return status
+
+
+def _feed(child: subprocess.Popen, job: str, progress) -> str:
+    """Give the child its job, pass on its progress, and return what it wrote to standard error."""
+    import threading
+
+    errors: list[str] = []
+    listener = threading.Thread(target=lambda: errors.extend(child.stderr), daemon=True)
+    listener.start()
+    try:
+        child.stdin.write(job)
+        child.stdin.close()
+    except BrokenPipeError:  # it died before reading; the exit code tells
+        pass
+    for line in child.stdout:
+        try:
+            told = json.loads(line)
+            progress.advance(told["share"], told["label"])
+        except (ValueError, KeyError, TypeError):
+            errors.append(line)
+    child.wait()
+    listener.join(timeout=5)
+    return "".join(errors)
+
+
+def crash_sentence(code: int, errors: str) -> str:
+    """Why a child died, from its exit code and the last lines that it wrote."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    asserted = [line for line in lines if "GGML_ASSERT" in line]
+    where = next((line for line in lines if line.startswith("File ")), "")  # of the fault handler: innermost first
+    said = asserted[-1] if asserted else where or " | ".join(lines[-_LAST_WORDS:]) or "it printed nothing"
+    if code < 0:
+        name = signal.Signals(-code).name
+        hint = {
+            "SIGILL": "; the engine was built for another CPU: run `make setup NATIVE=0`",
+            "SIGKILL": "; the system may have run out of memory: lower engine.n_ctx or streams",
+        }.get(name, "")
+        return f"the process was ended by {name}: {said}{hint}"
+    return f"the process ended with code {code}: {said}"
+
+
+def summary(outcome: Outcome) -> list[str]:
+    """Lines for the end of a sweep: counts, then every cell that did not work, with its reason."""
+    done = len(outcome.cells) - len(outcome.failed) - len(outcome.unsupported)
+    lines = [f"{done} of {len(outcome.cells)} cells done ({len(outcome.kept)} were there before) "
+             f"in {outcome.seconds:.0f} s"]  # fmt: skip
+    for name, group in (("failed", outcome.failed), ("unsupported", outcome.unsupported)):
+        lines += [f"{name}: {cell.id} {cell.label}: {reason}" for cell, reason in group]
+    return lines
+
+

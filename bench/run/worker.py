@@ -1,0 +1,191 @@
+"""One cell in a process of its own: loads the model, measures, writes the cell. Started by `bench.run.sweep`.
+
+It reads one JSON job from standard input and prints a line `{"share": .., "label": ..}` as it goes on. A `GGML_ASSERT`,
+a kill or an exception here costs one cell, not the sweep. It imports neither pandas nor Hydra.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+from bench.errors import UserError
+from bench.plan.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
+from bench.records.cells import write_cell
+from bench.run import engines
+from bench.run.arms import Prompt
+
+_GROUPS = {"model": ModelConfig, "method": MethodConfig, "engine": EngineConfig, "prompts": PromptsConfig,
+           "measure": MeasureConfig, "peers": PeersConfig}  # fmt: skip
+
+_PR_SET_PDEATHSIG = 1
+_FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
+
+
+def config_of(values: dict) -> Config:
+    """Config from the plain values of a job."""
+    known = {key: value for key, value in values.items() if key in Config.__dataclass_fields__}
+    return Config(**{key: _GROUPS[key](**value) if key in _GROUPS else value for key, value in known.items()})
+
+
+def progress(share: float, label: str) -> None:
+    """Tell the parent how far this cell is."""
+    print(json.dumps({"share": round(share, 3), "label": label}), flush=True)
+
+
+def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
+    """Measure one cell. Returns (facts, tables)."""
+    from bench.host.clocks import Clocks
+    from pti_loop.gguf import file as gguf_file
+
+    config = config_of(job["config"])
+    for key, path in job["files"].items():
+        setattr(config.method, key, path)
+    file = gguf_file.read(job["model_path"])
+    progress(0.02, "loading the model")
+    model = engines.load(config, job["model_path"])
+    sizes = engines.sizes(model, file, config)
+    speed = _read_speed(model, config, sizes["step_bytes"], repeats=9)
+    clocks = Clocks("gpu" if model.facts()["layers_offloaded"] else "cpu")
+
+    def sample() -> tuple[float, float]:
+        now = clocks.sample()
+        return now.clock_mhz, now.temp_c
+
+    body = _profile if job["kind"] == "profile" else _contrast
+    facts, tables = body(model, config, job, sizes, sample)
+    again = _read_speed(model, config, sizes["step_bytes"], repeats=4)
+    if speed and again:
+        speed["repeats"] += again["repeats"]
+        speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
+    facts |= {"model": _model_facts(model, file, config) | sizes, "bandwidth": speed, "clocks": clocks.note,
+              "process": _process(facts, model)}  # fmt: skip
+    model.close()
+    return facts, tables
+
+
+def _read_speed(model, config: Config, step_bytes: int, repeats: int) -> dict:
+    """Read bandwidth of the memory that holds the weights; empty when they are divided, or nothing can tell."""
+    from bench.host import bandwidth, device_bandwidth
+
+    facts = model.facts()
+    if not facts["layers_offloaded"]:
+        return bandwidth.measure(config.engine.threads, step_bytes, repeats).as_dict()
+    try:
+        whole = facts["layers_offloaded"] == facts["layers_offloadable"]
+        return device_bandwidth.measure(repeats).as_dict() if whole else {}
+    except device_bandwidth.NoDevice:
+        return {}
+
+
+def tokenized(model, config: Config) -> list[Prompt]:
+    """The prompts with their ids. Raises `UserError` when one does not fit a stream's context."""
+    room = config.engine.n_ctx - config.n_predict - config.streams
+    prompts = [Prompt(item["id"], item["class"], tuple(model.tokenize(item["text"]))) for item in config.prompts.items]
+    for prompt in prompts:
+        if len(prompt.tokens) > room:
+            need = len(prompt.tokens) + config.n_predict + config.streams
+            raise UserError(
+                f"prompt '{prompt.id}' has {len(prompt.tokens)} tokens; with n_predict={config.n_predict} a stream "
+                f"needs {need} and engine.n_ctx={config.engine.n_ctx}; set engine.n_ctx={need}"
+            )
+    return prompts
+
+
+def _contrast(model, config: Config, job: dict, sizes: dict, sample) -> tuple[dict, dict]:
+    from bench.run.contrast import Contrast
+
+    result = Contrast(model, config, tokenized(model, config), job["cell"], sample, progress).run()
+    names = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
+    result.facts["memory"] = {
+        arm: {name: facts[name] for name in names} for arm, facts in result.facts["engine"].items()
+    }
+    return result.facts, result.tables
+
+
+def _profile(model, config: Config, job: dict, sizes: dict, sample) -> tuple[dict, dict]:
+    from bench.run import step_times
+    from bench.run.peer_programs import compare_with_peers
+
+    held = sizes["kv_bytes_per_token"], sizes["state_bytes_per_sequence"]
+    facts = {"memory_by_streams": step_times.memory_by_streams(model, config, *held)}
+    steps = step_times.step_costs(model, config, job["cell"], progress)
+    for name, program in job["peers"].items():
+        setattr(config.peers, name, program)
+    facts["peers"] = compare_with_peers(model, Path(job["model_path"]), config, progress)
+    return facts, {"steps": steps}
+
+
+def _model_facts(model, file, config: Config) -> dict:
+    return {
+        "name": config.model.name, "sha256": file.sha256(), "architecture": file.architecture,
+        "file_bytes": file.file_bytes, "memory_note": file.memory_note, "synthetic": file.synthetic, **model.facts(),
+    }  # fmt: skip
+
+
+def _process(facts: dict, model) -> dict:
+    """Peak resident bytes of this process, and what of it llama.cpp's own buffers and mapped weights are."""
+    from bench.host.memory import process_memory
+
+    used = process_memory()
+    buffers = sum(
+        engine[name] for engine in facts.get("engine", {}).values()
+        for name in ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
+    )  # fmt: skip
+    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers}
+
+
+def _die_with_parent() -> None:
+    """A sweep that is killed must not leave a process behind that still loads the machine. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main() -> int:
+    """Entry of the child process. Exit code 0: the cell is written, whatever its state."""
+    _die_with_parent()
+    job = json.loads(sys.stdin.read())
+    began = time.monotonic()
+    facts, tables = {}, {}
+    try:
+        facts, tables = measure_cell(job)
+        status = {"state": "done", "reason": ""}
+    except Exception as error:
+        status = _status_of(error)
+    status["seconds"] = round(time.monotonic() - began, 3)
+    environment = job["environment"] | {"time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    write_cell(
+        Path(job["folder"]), config=job["config"] | {"kind": job["kind"]}, env=environment,
+        status=status, facts=facts, tables=tables, log=_engine_log(),
+    )  # fmt: skip
+    return 0
+
+
+def _status_of(error: Exception) -> dict:
+    import traceback
+
+    from pti_loop.engine import EngineError, Unsupported
+
+    if isinstance(error, Unsupported):
+        return {"state": "unsupported", "reason": _FOLDER.sub("", str(error))}
+    if isinstance(error, (UserError, EngineError)):
+        return {"state": "failed", "reason": _FOLDER.sub("", str(error))}
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    reason = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+    return {"state": "failed", "reason": reason}
+
+
+def _engine_log() -> str:
+    """llama.cpp's log without the folders of model files: records travel, and a folder tells about a machine only."""
+    from pti_loop.llama import model as llama
+
+    return _FOLDER.sub("", llama.log().since())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

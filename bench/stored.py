@@ -1,0 +1,70 @@
+"""Judges a folder of cells on all processors at hand: each cell is read and judged in a child process, then forgotten.
+
+It knows nothing about what is judged. The findings are those of `bench.judge.judge`, in the same order; with few cells
+everything happens in this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.children import children
+from bench.host.cpus import available_cpus
+from bench.judge import merge
+from bench.judge.cell import Part, Profiles, is_profile, judge_cell, profile_of
+from bench.judge.findings import Findings
+from bench.judge.measure.step_cost import Curve
+from bench.records.cells import has_table, load_cell
+
+Map = Callable[[Callable[[Path], Any], Sequence[Path]], Iterator[Any]]
+
+FEWEST_A_PROCESS = 24
+"""Starting a process costs about as much as judging this many cells."""
+MOST_PROCESSES = 8
+CHUNK = 8
+"""Cells handed over at once: enough to make the handing over cheap, few enough that all processes end together."""
+
+
+def judge_stored(folders: Sequence[Path], processes: int | None = None) -> Findings:
+    """Judge the cells of some folders, each read on its own, in the order of the folders.
+
+    `processes` is how many share the work, by default what the machine and the number of cells are good for.
+    Raises `UserError` for a damaged cell.
+    """
+    count = processes or min(available_cpus(), MOST_PROCESSES, len(folders) // FEWEST_A_PROCESS)
+    with _mapped(count) as spread:
+        # Only a cell with timed steps has a step-cost curve, and a contrast is judged against all curves there are.
+        first = [folder for folder in folders if has_table(folder, "steps")]
+        found = dict(zip(first, spread(_judge_curves, first), strict=True))
+        profiles = [profile for _, profile in found.values() if profile is not None]
+        rest = [folder for folder in folders if folder not in found]
+        parts = dict(zip(rest, spread(partial(_judge_folder, profiles=profiles), rest), strict=True))
+    parts |= {folder: part or _judge_folder(folder, profiles) for folder, (part, _) in found.items()}
+    return merge(parts[folder] for folder in folders)
+
+
+@contextmanager
+def _mapped(count: int) -> Iterator[Map]:
+    """A `map` over `count` processes that keeps the order; the plain one when that is fewer than two."""
+    if count < 2:
+        yield map
+        return
+    with children(count) as pool:
+        yield partial(pool.map, chunksize=CHUNK)
+
+
+def _judge_curves(folder: Path) -> tuple[Part | None, tuple[Any, list[Curve]] | None]:
+    """A profile's part and what others need of it; twice None for a cell that has steps and is no profile."""
+    cell = load_cell(folder)
+    if not is_profile(cell):
+        return None, None
+    profile = profile_of(cell)
+    return judge_cell(cell, [profile]), profile
+
+
+def _judge_folder(folder: Path, profiles: Profiles) -> Part:
+    return judge_cell(load_cell(folder), profiles)

@@ -1,0 +1,56 @@
+"""A drafter: where the guesses of a speculative loop come from.
+
+A drafter sees the tokens of one answer as they are confirmed, and proposes what may come next. It decides nothing: what
+is emitted is the target's own draw, whatever was proposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pti_loop.sampling import Sampler
+
+
+class Drafter:
+    """Guesses for one answer. All times that it takes are charged to the round as drafting."""
+
+    def watch(self, start: int, hidden: Callable[[], np.ndarray]) -> None:
+        """The target decoded tokens of this answer's sequence from position `start` on.
+
+        `hidden` gives float32 (n_rows, n_embd), the hidden states of those rows, of which those behind a wrong guess
+        mean nothing. Most drafters need none, and then nothing is read.
+        """
+
+    def begin(self, tokens: Sequence[int], n_prompt: int = 0) -> None:
+        """The answer starts: prompt tokens, then the first token of the answer. Forgets every answer before."""
+        raise NotImplementedError
+
+    def propose(self, limit: int) -> list[int]:
+        """At most `limit` tokens that may follow; none is a guess too."""
+        raise NotImplementedError
+
+    def observe(self, confirmed: Sequence[int], rejected: Sequence[int], drafted: int) -> None:
+        """What a round made of the guesses.
+
+        `confirmed` are the tokens that were emitted, the last of them the target's own draw behind the accepted ones;
+        `rejected` are the draws behind a wrong guess, which only hold if that guess had been right; `drafted` is the
+        number of guesses.
+        """
+        raise NotImplementedError
+
+
+class Source:
+    """What the drafters of a method need beside the target's context: made once, before anything is timed."""
+
+    def drafter(self, answer: int, sampler: Sampler) -> Drafter:
+        """A drafter for one answer; `sampler` draws as the target's does, for drafters that draw."""
+        raise NotImplementedError
+
+    def facts(self) -> dict:
+        """What it is made of, for a record."""
+        return {}
+
+    def close(self) -> None:
+        """Free models and contexts."""

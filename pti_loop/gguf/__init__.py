@@ -1,0 +1,1 @@
+"""GGUF files: header, sizes, hashes, whether two models go together."""

@@ -1,0 +1,1 @@
+"""transformers behind the engine's protocol."""

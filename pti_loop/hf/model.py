@@ -1,0 +1,334 @@
+"""The engine on Hugging Face transformers: the same promises as `llama.py`, one forward pass for one decode.
+
+The rows of a decode are grouped by sequence into a batch; what is shorter is padded and masked (`hf_cache.py`). It
+knows nothing about methods or measuring. torch and transformers are an optional extra, imported with the first model.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pti_loop.engine import Alone, ContextSpec, EngineError, Unsupported
+from pti_loop.hf import load
+from pti_loop.weights import by_numpy
+
+_TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
+_CHECK_LIMIT = 0.1
+"""Of the logits' standard deviation. Rounding in 16 bits moves them by a tenth of it; a wrong mask by several times."""
+
+
+def build() -> dict[str, object]:
+    """Versions of transformers and torch, from the installed packages' metadata: nothing is imported.
+
+    Raises `EngineError` when the extra is not installed.
+    """
+    load.require()
+    version = importlib.metadata.version
+    names = {name: version(name) for name in load.NEEDS}
+    torch_version = names["torch"].replace("+", "-")
+    return {
+        "binding": f"transformers {names['transformers']}",
+        "torch": names["torch"],
+        "build": f"transformers-{names['transformers']}-torch-{torch_version}",
+        "gpu_offload": not names["torch"].endswith("+cpu"),
+    }
+
+
+class HfModel(Alone):
+    """Weights loaded by transformers from a folder or a GGUF file.
+
+    `n_gpu_layers` 0 leaves them on the CPU, -1 puts all on the GPU where torch has one. Raises `EngineError`, and
+    `Unsupported` for a model that cannot keep the engine's promises.
+    """
+
+    def __init__(self, path: str | Path, n_gpu_layers: int = -1) -> None:
+        load.require()
+        import torch
+
+        if n_gpu_layers not in (0, -1):
+            raise EngineError(f"engine.n_gpu_layers={n_gpu_layers} divides the layers, which model.engine=hf cannot; "
+                              "set it to 0 (CPU) or -1 (GPU)")  # fmt: skip
+        self.path = Path(path)
+        self.device = torch.device("cuda" if n_gpu_layers and torch.cuda.is_available() else "cpu")
+        self.network, self.vocabulary = load.load(self.path, str(self.device))
+        config = self.network.config.get_text_config()
+        self.n_vocab = self.network.get_output_embeddings().weight.shape[0]
+        self.n_layer = config.num_hidden_layers
+        self.end_tokens = [token for token in self.vocabulary.end_tokens if token < self.n_vocab]
+        self.weigh = by_numpy
+        self.type_name = _TYPES.get(str(self.network.dtype).removeprefix("torch."), str(self.network.dtype))
+        try:
+            self._pattern, self._kinds, self._windows = self._memory_pattern(config)
+            trial = self._cache(1, 1)
+            self.hybrid = bool(trial.recurrent and trial.attention)
+            self.recurrent = bool(trial.recurrent and not trial.attention)
+            self.can_rewind = not trial.recurrent
+            gap = self._check()
+        except (AttributeError, KeyError, TypeError, ValueError, NotImplementedError) as error:
+            why = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}"
+            raise Unsupported(f"{type(self.network).__name__} does not take a cache and masks of our own ({why}); use "
+                              "model.engine=llama") from error  # fmt: skip
+        if not gap < _CHECK_LIMIT:
+            raise Unsupported(f"{type(self.network).__name__} says something else in a batch of sequences than alone "
+                              f"(logits {gap:.2g} standard deviations apart); use model.engine=llama")  # fmt: skip
+
+    def _memory_pattern(self, config: object) -> tuple[object, list[str], list[int | None]]:
+        """Cache of one token, types of its layers, and lengths of the sliding ones' windows."""
+        import torch
+        from transformers.cache_utils import DynamicCache, get_layer_types_and_kwargs
+
+        kinds, settings = get_layer_types_and_kwargs(config)
+        pattern = DynamicCache(config=config)
+        with torch.inference_mode():
+            self.network(input_ids=torch.zeros((1, 1), dtype=torch.long, device=self.device), cache=pattern,
+                         use_cache=True)  # fmt: skip
+        return pattern, list(kinds), [one.get("sliding_window") for one in settings]
+
+    def _cache(self, n_seq_max: int, n_ctx: int) -> object:
+        from pti_loop.hf.cache import SequenceCache
+
+        return SequenceCache(self._pattern, self._kinds, self._windows, n_seq_max, n_ctx)
+
+    def _check(self) -> float:
+        """Decode two sequences in uneven passes, and each whole text without any cache.
+
+        Returns the largest gap between their logits, in standard deviations. A model that takes its positions or its
+        mask from elsewhere than it is given them would be silently wrong.
+        """
+        import torch
+
+        text = [(7 + 13 * i) % self.n_vocab for i in range(5)]
+        first, rest = (3, 1) if self.can_rewind else (3, 3), 2
+        ctx = self.context(ContextSpec(n_ctx=8, n_seq_max=2, threads=torch.get_num_threads()))
+        for starts, counts in (((0, 0), first), (first, (rest, rest))):
+            rows = [(s, starts[s] + i) for s in range(2) for i in range(counts[s])]
+            ctx.decode([text[at] for _, at in rows], [at for _, at in rows], [s for s, _ in rows], None)
+        gaps = []
+        with torch.inference_mode():
+            for sequence, held in enumerate(first):
+                ids = torch.tensor([text[: held + rest]], device=self.device)
+                expected = self.network(input_ids=ids, use_cache=False).logits[0, -1].float()
+                found = ctx._rows[(sequence + 1) * rest - 1].float()
+                gaps.append(float((found - expected).abs().max() / expected.std()))
+        ctx.close()
+        return max(gaps)
+
+    def facts(self) -> dict:
+        """Layers, parameters, and where they are."""
+        offloadable = self.n_layer + 1
+        return {
+            "description": f"{type(self.network).__name__} {self.type_name}",
+            "n_layer": self.n_layer,
+            "n_params": self.network.num_parameters(),
+            "n_vocab": self.n_vocab,
+            "layers_offloaded": 0 if self.device.type == "cpu" else offloadable,
+            "layers_offloadable": offloadable,
+            "memory": "hybrid" if self.hybrid else "recurrent" if self.recurrent else "attention",
+        }
+
+    def byte_facts(self) -> dict[str, int]:
+        """Bytes of the weights as they are loaded, and of what a sequence holds; the file's own are smaller.
+
+        A step reads all weights but an embedding table that the output layer does not share, whatever the routing.
+        """
+        tensor_bytes = sum(parameter.nbytes for parameter in self.network.parameters())
+        table = self.network.get_input_embeddings().weight
+        shared = table is self.network.get_output_embeddings().weight
+        one = self._cache(1, 1)
+        return {
+            "tensor_bytes": tensor_bytes,
+            "step_bytes": tensor_bytes - (0 if shared else table.nbytes),
+            "kv_bytes_per_token": sum(layer.nbytes for layer in one.attention),
+            "state_bytes_per_sequence": sum(layer.nbytes for layer in one.recurrent),
+        }
+
+    def tokenize(self, text: str) -> list[int]:
+        """Token ids, with the leading token that the model wants. What looks like a special token is text."""
+        return self.vocabulary.tokenize(text)
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        """Text of the token ids, special tokens shown."""
+        return self.vocabulary.detokenize(tokens)
+
+    def context(self, spec: ContextSpec) -> HfContext:
+        """A fresh context. Raises `EngineError` for what transformers does not have, or when there is no room."""
+        return HfContext(self, spec)
+
+    def close(self) -> None:
+        """Let the weights go."""
+        self.network = None
+
+
+class HfContext:
+    """Sequences 0 to n_seq_max - 1 of a transformers model."""
+
+    clock = staticmethod(time.perf_counter_ns)
+
+    def __init__(self, model: HfModel, spec: ContextSpec) -> None:
+        import torch
+
+        _check_spec(spec, model.type_name)
+        self._torch = torch
+        self.model, self.spec, self.n_vocab = model, spec, model.n_vocab
+        try:
+            with torch.inference_mode():
+                self._cache = model._cache(spec.n_seq_max, spec.n_ctx)
+        except RuntimeError as error:  # torch has one for running out of memory and another for asking for too much
+            raise EngineError(f"torch makes no context of {spec.n_seq_max} x {spec.n_ctx} tokens: {error}") from error
+        self._held = [0] * spec.n_seq_max
+        self._end = np.array(model.end_tokens, dtype=np.intp)
+        self._rows = None
+        self._view: np.ndarray | None = None
+
+    def decode(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
+               outputs: Sequence[int] | None = None) -> None:
+        """One forward pass over all rows and the wait for its result. A refused batch changes nothing."""
+        torch, device = self._torch, self.model.device
+        if torch.get_num_threads() != self.spec.threads:
+            torch.set_num_threads(self.spec.threads)
+        placement, order = self._place(tokens, positions, sequences)
+        ids = torch.zeros(placement.positions.shape, dtype=torch.long, device=device)
+        ids[placement.member, placement.column] = torch.tensor([int(tokens[row]) for row in order], device=device)
+        with torch.inference_mode():
+            masks = self._cache.begin(placement)
+            said = self.model.network(
+                input_ids=ids, position_ids=placement.positions, attention_mask=masks, cache=self._cache,
+                use_cache=True, logits_to_keep=self._kept(placement, order, outputs),
+            ).logits  # fmt: skip
+            self._cache.end(placement)
+            self._rows = self._in_order(said.reshape(-1, self.n_vocab), order, outputs)
+            self._view = None
+            if device.type != "cpu":
+                torch.cuda.synchronize(device)
+        for sequence in sequences:
+            self._held[sequence] += 1
+
+    def _place(self, tokens: Sequence[int], positions: Sequence[int],
+               sequences: Sequence[int]) -> tuple[object, list[int]]:
+        """Where the rows go, and the rows in the order of the batch: by sequence, then by position."""
+        from pti_loop.hf.cache import Placement
+
+        if not 0 < len(tokens) <= self.spec.n_batch:
+            raise EngineError(f"a batch of {len(tokens)} tokens is empty or larger than n_batch {self.spec.n_batch}; "
+                              f"set engine.n_batch={len(tokens)}")  # fmt: skip
+        rows: dict[int, list[int]] = {}
+        for row, (token, position, sequence) in enumerate(zip(tokens, positions, sequences, strict=True)):
+            rows.setdefault(sequence, []).append(row)
+            self._check_row(token, position, sequence, len(rows[sequence]) - 1)
+        members = sorted(rows)
+        counts = [len(rows[sequence]) for sequence in members]
+        if self._cache.recurrent and len(set(counts)) > 1:
+            raise EngineError(f"one pass takes equally many tokens of every sequence of this model, not {counts}: a "
+                              "recurrent state would take in the padding; decode them apart")  # fmt: skip
+        placement = Placement(members, [self._held[s] for s in members], counts, self.model.device)
+        return placement, [row for sequence in members for row in rows[sequence]]
+
+    def _check_row(self, token: int, position: int, sequence: int, before: int) -> None:
+        """Raises `EngineError` for a row that does not continue its sequence; `before` rows of the batch precede it."""
+        if not 0 <= sequence < self.spec.n_seq_max:
+            raise EngineError(f"sequence {sequence} is beyond n_seq_max {self.spec.n_seq_max}")
+        held = self._held[sequence] + before
+        if position != held:
+            raise EngineError(f"sequence {sequence} holds {held} tokens, the batch puts one at {position}")
+        if held >= self.spec.n_ctx:
+            raise EngineError(f"sequence {sequence} is full at {self.spec.n_ctx} tokens; set a larger engine.n_ctx")
+        if not 0 <= token < self.n_vocab:
+            raise EngineError(f"token {token} is not in the vocabulary of {self.n_vocab}")
+
+    def _kept(self, placement: object, order: list[int], outputs: Sequence[int] | None) -> object:
+        """Cells whose logits the model computes: 0 for all, else bool (members, width)."""
+        if outputs is None and placement.even:
+            return 0
+        wanted = set(range(len(order)) if outputs is None else outputs)
+        kept = self._torch.zeros(placement.positions.shape, dtype=self._torch.bool, device=self.model.device)
+        flags = self._torch.tensor([row in wanted for row in order], device=self.model.device)
+        kept[placement.member, placement.column] = flags
+        return kept
+
+    def _in_order(self, said: object, order: list[int], outputs: Sequence[int] | None) -> object:
+        """Logits in the order of the rows that were asked for."""
+        wanted = range(len(order)) if outputs is None else outputs
+        chosen = set(wanted)
+        came = {row: place for place, row in enumerate(row for row in order if row in chosen)}
+        places = [came[row] for row in wanted]
+        return said if places == list(range(len(places))) else said[places]
+
+    def logits(self) -> np.ndarray:
+        """Float32 (n_outputs, n_vocab) of the last decode; end-of-generation columns are -inf."""
+        if self.spec.sampler == "backend" or self._rows is None or not len(self._rows):
+            raise EngineError("the last decode left no logits: the context samples on the backend, or asked for none")
+        if self._view is None:
+            self._view = self._rows.float().cpu().numpy()
+            self._view[:, self._end] = -np.inf
+        return self._view
+
+    def greedy(self) -> list[int]:
+        """Argmax token of every output row, lowest id on a tie; taken on the model's device when it samples there."""
+        if self.spec.sampler == "host":
+            return self.logits().argmax(axis=1).tolist()
+        with self._torch.inference_mode():
+            self._rows[:, self.model.end_tokens] = -float("inf")
+            return self._rows.argmax(dim=-1).tolist()
+
+    def clear(self) -> None:
+        """Forget all sequences."""
+        for sequence in range(self.spec.n_seq_max):
+            self.drop(sequence)
+
+    def copy(self, source: int, target: int) -> None:
+        """Make `target`, which must be empty, a whole copy of `source`."""
+        if self._held[target]:
+            raise EngineError(f"sequence {target} is not empty")
+        with self._torch.inference_mode():
+            self._cache.copy(source, target, self._held[source])
+        self._held[target] = self._held[source]
+
+    def drop(self, sequence: int) -> None:
+        """Forget one sequence."""
+        with self._torch.inference_mode():
+            self._cache.drop(sequence)
+        self._held[sequence] = 0
+
+    def rewind(self, sequence: int, position: int) -> bool:
+        """Forget positions >= `position`; False when the memory cannot (recurrent and hybrid models)."""
+        if position < self._held[sequence] and not self.model.can_rewind:
+            return False
+        self._held[sequence] = min(position, self._held[sequence])
+        return True
+
+    def length(self, sequence: int) -> int:
+        """Tokens held for a sequence."""
+        return self._held[sequence]
+
+    def facts(self) -> dict:
+        """What was made of the spec. torch has no fixed buffer for computing, so that one is 0."""
+        spec, model = self.spec, self.model
+        return {
+            "n_ctx": spec.n_ctx * spec.n_seq_max, "n_ctx_seq": spec.n_ctx, "n_seq_max": spec.n_seq_max,
+            "n_batch": spec.n_batch, "n_ubatch": spec.n_batch, "threads": spec.threads, "kv_unified": False,
+            "type_k": model.type_name, "type_v": model.type_name, "flash_attn": "sdpa", "sampler": spec.sampler,
+            "layers_offloaded": model.facts()["layers_offloaded"], "n_layer": model.n_layer, "build": build()["build"],
+            "kv_bytes": sum(layer.nbytes for layer in self._cache.attention),
+            "state_bytes": sum(layer.nbytes for layer in self._cache.recurrent),
+            "compute_bytes": 0, "output_bytes": spec.n_outputs * self.n_vocab * 4,
+        }  # fmt: skip
+
+    def close(self) -> None:
+        """Let the memory go. Calling twice is allowed."""
+        self._cache = self._rows = self._view = None
+
+
+def _check_spec(spec: ContextSpec, own: str) -> None:
+    """Refuse what is llama.cpp's alone. The type f16 is the default and means the model's own here."""
+    for name in ("type_k", "type_v"):
+        if getattr(spec, name) not in ("f16", own):
+            raise EngineError(f"transformers keeps K and V in the model's own type ({own}), so engine.{name}="
+                              f"{getattr(spec, name)} is not available; leave it out")  # fmt: skip
+    for name, value in (("kv_unified", False), ("flash_attn", "auto")):
+        if getattr(spec, name) != value:
+            raise EngineError(f"engine.{name}={getattr(spec, name)} is llama.cpp's; leave it out with model.engine=hf")

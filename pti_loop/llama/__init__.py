@@ -1,0 +1,1 @@
+"""llama.cpp behind the engine's protocol."""

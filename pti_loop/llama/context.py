@@ -1,0 +1,223 @@
+"""A llama.cpp context: many sequences of one loaded model. It knows nothing about methods or measuring."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pti_loop.engine import ContextSpec, EngineError
+from pti_loop.llama import log as engine_log
+from pti_loop.llama.batch import Batch
+from pti_loop.llama.library import build, library, log
+
+if TYPE_CHECKING:
+    from pti_loop.llama.model import LlamaModel
+
+KV_TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8}
+FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
+_DECODE_ERRORS = {
+    1: "no room in the KV cache for the batch",
+    2: "aborted",
+    -1: "invalid input batch",
+    -2: "could not allocate memory",
+    -3: "a fatal error while computing",
+}
+
+
+def _address_of_logits(lib):
+    """llama_get_logits with a plain address as its result: to make a pointer object takes as long as an argmax."""
+    function = ctypes.CDLL(lib._lib._name).llama_get_logits
+    function.argtypes, function.restype = [ctypes.c_void_p], ctypes.c_void_p
+    return function
+
+
+class LlamaContext:
+    """A llama.cpp context. Sequence ids run from 0 to n_seq_max - 1."""
+
+    clock = staticmethod(time.perf_counter_ns)
+    _hidden_at = None
+
+    def __init__(self, model: LlamaModel, spec: ContextSpec) -> None:
+        lib = self._lib = library()
+        self.model, self.spec, self.n_vocab = model, spec, model.n_vocab
+        mark = log().mark()
+        self._samplers: list = []
+        self._ctx = lib.llama_init_from_model(model._model, self._params(lib))
+        if not self._ctx:
+            raise EngineError(
+                f"llama.cpp makes no context of {spec.n_seq_max} x {spec.n_ctx} tokens: {log().last_error(mark)}"
+            )
+        self._log = log().since(mark)
+        self._memory = lib.llama_get_memory(self._ctx)
+        # llama.cpp lowers n_batch to the context's size, and aborts the process on a batch beyond it.
+        self.spec = replace(spec, n_batch=min(spec.n_batch, lib.llama_n_batch(self._ctx)))
+        self._batch = Batch(lib, self.spec.n_batch, self._n_beside())
+        self._end = np.array(model.end_tokens, dtype=np.intp)
+        self._logits_at = _address_of_logits(lib)
+        self._outputs = 0
+        self._views: dict[tuple[int, int, int], np.ndarray] = {}
+        if spec.hidden:
+            self._keep_hidden(every_row=True)
+        self._check_room()
+
+    def _n_beside(self) -> int:
+        """Length of the vector that rows of a batch have beside their token."""
+        return 0
+
+    def _keep_hidden(self, every_row: bool) -> None:
+        """Have llama.cpp keep hidden states: of every row, or of the output rows only."""
+        from llama_cpp import llama_cpp_ext
+
+        self._n_embd = self._lib.llama_model_n_embd_out(self.model._model)
+        self._hidden_at = llama_cpp_ext.llama_get_embeddings_nextn
+        llama_cpp_ext.llama_set_embeddings_nextn(self._ctx, True, not every_row)
+
+    def _params(self, lib):
+        spec, params = self.spec, self._lib.llama_context_default_params()
+        params.n_ctx = spec.n_ctx * spec.n_seq_max
+        params.n_batch, params.n_ubatch = spec.n_batch, min(spec.n_ubatch, spec.n_batch)
+        params.n_seq_max = spec.n_seq_max
+        params.n_outputs_max = params.n_outputs_max_per_seq = spec.n_outputs
+        params.n_threads = params.n_threads_batch = spec.threads
+        params.flash_attn_type = FLASH_ATTENTION[spec.flash_attn]
+        params.type_k, params.type_v = KV_TYPES[spec.type_k], KV_TYPES[spec.type_v]
+        params.kv_unified = spec.kv_unified
+        params.n_rs_seq = spec.snapshots
+        params.no_perf = True
+        if spec.sampler == "backend":
+            self._attach_greedy(lib, params)
+        return params
+
+    def _attach_greedy(self, lib, params) -> None:
+        """Greedy choice inside the engine's graph, with the end-of-generation tokens biased away, per sequence."""
+        spec, end = self.spec, self.model.end_tokens
+        configs = (lib.llama_sampler_seq_config * spec.n_seq_max)()
+        biases = (lib.llama_logit_bias * max(len(end), 1))(*[lib.llama_logit_bias(t, -float("inf")) for t in end])
+        for sequence in range(spec.n_seq_max):
+            chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
+            if end:
+                lib.llama_sampler_chain_add(
+                    chain, lib.llama_sampler_init_logit_bias(self.n_vocab, len(end), biases)
+                )
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_greedy())
+            self._samplers.append(chain)
+            configs[sequence].seq_id = sequence
+            configs[sequence].sampler = ctypes.cast(chain, ctypes.c_void_p)
+        self._configs = configs  # llama.cpp keeps the pointer while it makes the context
+        params.samplers, params.n_samplers = configs, spec.n_seq_max
+
+    def _check_room(self) -> None:
+        lib, spec = self._lib, self.spec
+        if lib.llama_n_ctx_seq(self._ctx) < spec.n_ctx:
+            raise EngineError(
+                f"the context holds {lib.llama_n_ctx_seq(self._ctx)} tokens a sequence, {spec.n_ctx} were asked for"
+            )
+
+    def decode(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
+               outputs: Sequence[int] | None = None) -> None:
+        """One `llama_decode` and the wait for its result. Raises `EngineError` on any return code but 0."""
+        self._outputs = self._batch.fill(tokens, positions, sequences, outputs)
+        self._run(len(tokens))
+
+    def _run(self, n_tokens: int) -> None:
+        code = self._lib.llama_decode(self._ctx, self._batch.struct)
+        if code != 0:
+            meaning = _DECODE_ERRORS.get(code, "unknown return code")
+            raise EngineError(f"llama_decode of {n_tokens} tokens returned {code}: {meaning}; {log().last_error()}")
+        self._lib.llama_synchronize(self._ctx)
+
+    def logits(self) -> np.ndarray:
+        """View of float32 (n_outputs, n_vocab) in llama.cpp's own buffer; end-of-generation columns are -inf."""
+        view = self.scores()
+        view[:, self._end] = -np.inf
+        return view
+
+    def scores(self) -> np.ndarray:
+        """The same with the end-of-generation columns as the model has them, until `logits` overwrites them."""
+        # With samplers in its graph llama.cpp keeps no logits, but its buffer is there and holds something.
+        address = None if self._samplers else self._logits_at(self._ctx)
+        if not address:
+            raise EngineError("the last decode left no logits: the context samples on the backend, or asked for none")
+        return self._view(address, self._outputs, self.n_vocab)
+
+    def _view(self, address: int, rows: int, columns: int) -> np.ndarray:
+        """Making a view costs a ctypes type and tens of microseconds; llama.cpp rarely moves its buffers."""
+        key = (address, rows, columns)
+        if key not in self._views:
+            buffer = (ctypes.c_float * (rows * columns)).from_address(address)
+            self._views[key] = np.frombuffer(buffer, dtype=np.float32).reshape(rows, columns)
+        return self._views[key]
+
+    def hidden(self) -> np.ndarray:
+        """View of float32 (n_rows, n_embd) in llama.cpp's own buffer: hidden states of the last decode's rows."""
+        return self._hidden(self._batch.struct.n_tokens)
+
+    def _hidden(self, rows: int) -> np.ndarray:
+        pointer = self._hidden_at(self._ctx) if self._hidden_at else None
+        if not pointer:
+            raise EngineError("the last decode left no hidden states: the context was made without them")
+        return self._view(ctypes.addressof(pointer.contents), rows, self._n_embd)
+
+    def greedy(self) -> list[int]:
+        """Argmax token of every output row, lowest id on a tie; taken by the engine's graph when it samples."""
+        if self._samplers:
+            rows = np.flatnonzero(self._batch.out[: self._batch.struct.n_tokens])
+            return [self._lib.llama_get_sampled_token_ith(self._ctx, int(row)) for row in rows]
+        return self.logits().argmax(axis=1).tolist()
+
+    def clear(self) -> None:
+        """Forget all sequences, and zero their buffers."""
+        self._lib.llama_memory_clear(self._memory, True)
+
+    def copy(self, source: int, target: int) -> None:
+        """Make `target`, which must be empty, a whole copy of `source`. llama.cpp may do it at the next decode."""
+        self._lib.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+
+    def drop(self, sequence: int) -> None:
+        """Forget one sequence."""
+        if not self._lib.llama_memory_seq_rm(self._memory, sequence, -1, -1):
+            raise EngineError(f"llama.cpp does not remove sequence {sequence}")
+
+    def rewind(self, sequence: int, position: int) -> bool:
+        """Forget positions >= `position`; False when llama.cpp refuses (recurrent state without snapshots)."""
+        return bool(self._lib.llama_memory_seq_rm(self._memory, sequence, position, -1))
+
+    def length(self, sequence: int) -> int:
+        """Tokens held for a sequence."""
+        return self._lib.llama_memory_seq_pos_max(self._memory, sequence) + 1
+
+    def facts(self) -> dict:
+        """What llama.cpp made of the spec, read back."""
+        lib, spec = self._lib, self.spec
+        return {
+            "n_ctx": lib.llama_n_ctx(self._ctx),
+            "n_ctx_seq": lib.llama_n_ctx_seq(self._ctx),
+            "n_seq_max": lib.llama_n_seq_max(self._ctx),
+            "n_batch": lib.llama_n_batch(self._ctx),
+            "n_ubatch": lib.llama_n_ubatch(self._ctx),
+            "threads": lib.llama_n_threads(self._ctx),
+            "kv_unified": spec.kv_unified,
+            "type_k": spec.type_k,
+            "type_v": spec.type_v,
+            "flash_attn": engine_log.flash_attention(self._log) or spec.flash_attn,
+            "sampler": spec.sampler,
+            "snapshots": lib.llama_n_rs_seq(self._ctx),
+            "layers_offloaded": self.model.facts()["layers_offloaded"],
+            "n_layer": self.model.n_layer,
+            "build": build()["llama_cpp_commit"],
+            **engine_log.buffer_bytes(self._log),
+        }
+
+    def close(self) -> None:
+        """Free the context and its samplers."""
+        if self._ctx:
+            self._lib.llama_free(self._ctx)
+            self._ctx = None
+            for chain in self._samplers:
+                self._lib.llama_sampler_free(chain)
+            self._samplers = []

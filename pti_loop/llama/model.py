@@ -1,0 +1,134 @@
+"""The engine on llama-cpp-python's low-level API: one loaded model, a context per arm, many sequences in one decode.
+
+It knows nothing about methods or measuring. The binding is imported when a model is loaded, not before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pti_loop.engine import ContextSpec, EngineError, Unsupported
+from pti_loop.gguf.compatible import adapter_fits, draft_fits, nextn_missing
+from pti_loop.llama import log as engine_log
+from pti_loop.llama import twin_file
+from pti_loop.llama.adapter import Adapter
+from pti_loop.llama.context import LlamaContext
+from pti_loop.llama.head import LlamaHead
+from pti_loop.llama.library import beside, build, library, log
+from pti_loop.weights import by_ggml
+
+__all__ = ["LlamaContext", "LlamaModel", "build", "library", "log"]
+
+
+def _say(sentence: str) -> None:
+    """What takes long and happens once; standard output belongs to whoever started this process."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+class LlamaModel:
+    """Weights loaded by llama.cpp. `n_gpu_layers` -1 means all layers; 0 leaves them on the CPU.
+
+    Without `load_mtp` the weights of nextn heads stay on disk.
+    """
+
+    def __init__(self, path: str | Path, n_gpu_layers: int = -1, vocab_only: bool = False,
+                 load_mtp: bool = False) -> None:
+        lib = library()
+        self.path, self._n_gpu_layers, self._has_head = Path(path), n_gpu_layers, load_mtp
+        params = lib.llama_model_default_params()
+        params.n_gpu_layers = n_gpu_layers
+        params.vocab_only, params.load_mtp = vocab_only, load_mtp
+        mark = log().mark()
+        self._model = lib.llama_model_load_from_file(str(path).encode(), params)
+        if not self._model:
+            raise EngineError(f"llama.cpp does not load {path}: {log().last_error(mark)}")
+        self._load_log = log().since(mark)
+        self._vocab = lib.llama_model_get_vocab(self._model)
+        self.n_vocab = lib.llama_vocab_n_tokens(self._vocab)
+        self.n_layer = lib.llama_model_n_layer(self._model)
+        self.n_nextn = lib.llama_model_n_layer_nextn(self._model)
+        self.recurrent = bool(lib.llama_model_is_recurrent(self._model))
+        self.hybrid = bool(lib.llama_model_is_hybrid(self._model))
+        self.weigh = by_ggml(beside(lib, "ggml-cpu"))
+        self.end_tokens = [t for t in range(self.n_vocab) if lib.llama_vocab_is_eog(self._vocab, t)]
+
+    def facts(self) -> dict:
+        """Layers, parameters, and how many layers llama.cpp says it put on a GPU."""
+        lib = library()
+        offloaded = engine_log.layers_offloaded(self._load_log)
+        return {
+            "description": self._description(),
+            "n_layer": self.n_layer,
+            "n_params": int(lib.llama_model_n_params(self._model)),
+            "n_vocab": self.n_vocab,
+            "layers_offloaded": offloaded[0] if offloaded else 0,
+            "layers_offloadable": offloaded[1] if offloaded else self.n_layer + 1,
+            "memory": "hybrid" if self.hybrid else "recurrent" if self.recurrent else "attention",
+        }
+
+    def _description(self) -> str:
+        buffer = ctypes.create_string_buffer(256)
+        library().llama_model_desc(self._model, buffer, len(buffer))
+        return buffer.value.decode()
+
+    def tokenize(self, text: str) -> list[int]:
+        """Token ids; the model's own beginning token where its vocabulary asks for one. No special-token parsing."""
+        lib = library()
+        raw = text.encode()
+        room = len(raw) + 8
+        tokens = (lib.llama_token * room)()
+        count = lib.llama_tokenize(self._vocab, raw, len(raw), tokens, room, True, False)
+        if count <= 0:
+            raise EngineError(f"llama.cpp does not tokenize {text[:40]!r} (return code {count})")
+        return list(tokens[:count])
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        """Text of the token ids, special tokens shown."""
+        lib = library()
+        array = (lib.llama_token * len(tokens))(*tokens)
+        buffer = ctypes.create_string_buffer(16 * len(tokens) + 16)
+        count = lib.llama_detokenize(self._vocab, array, len(tokens), buffer, len(buffer), False, True)
+        return buffer.raw[: max(count, 0)].decode("utf-8", "replace")
+
+    def context(self, spec: ContextSpec) -> LlamaContext:
+        """A fresh context. Raises `EngineError` with llama.cpp's last words when there is no room."""
+        return LlamaContext(self, spec)
+
+    def head(self, trunk: LlamaContext, spec: ContextSpec) -> LlamaHead:
+        """The nextn head beside `trunk`. Raises `Unsupported` on a model that does not have exactly one."""
+        if reason := nextn_missing(self.path):
+            raise Unsupported(reason)
+        if self.n_nextn > 1:
+            raise Unsupported(f"{self.path} has {self.n_nextn} nextn layers, of which one alone can draft")
+        if not self._has_head:  # llama.cpp would make the context, and fall over at the first decode
+            raise EngineError(f"{self.path.name} was loaded without its nextn head; load it with load_mtp")
+        return LlamaHead(self, trunk, spec)
+
+    def sibling(self, path: Path) -> LlamaModel:
+        """Another model on the same devices, for drafting. Raises `Unsupported` when it cannot draft for this one."""
+        reason = draft_fits(self.path, path)
+        if reason:
+            raise Unsupported(reason)
+        return LlamaModel(path, self._n_gpu_layers)
+
+    def twin(self, kind: str) -> LlamaModel:
+        """The same weights at fewer bits, made on the first call."""
+        return LlamaModel(twin_file.twin(self.path, kind, say=_say), self._n_gpu_layers)
+
+    def adapted(self, spec: ContextSpec, adapter: Path) -> LlamaContext:
+        """A context with a LoRA adapter. Raises `Unsupported` when the adapter was made for other shapes."""
+        reason = adapter_fits(self.path, adapter)
+        if reason:
+            raise Unsupported(reason)
+        ctx = self.context(spec)
+        Adapter(self, adapter).attach(ctx)
+        return ctx
+
+    def close(self) -> None:
+        """Free the weights; every context of the model must be closed before."""
+        if self._model:
+            library().llama_model_free(self._model)
+            self._model = None

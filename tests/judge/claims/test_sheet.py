@@ -1,0 +1,143 @@
+"""The format of a claim sheet: the shipped ones load, and every mistake is a sentence that names the entry."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bench.errors import UserError
+from bench.judge.claims.sheet import load_sheet
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = Path(__file__).with_name("example_sheet.yaml")
+
+ENTRY = """
+- id: a.claim
+  says: It is twice as fast.
+  source: {document: A page, date: 2026-06-08}
+  place: a table
+  metric: speedup
+  scope: {method: stagger, streams: 4, temperature: 0, per: answer}
+  published: 1.50
+  unit: x
+  conditions: {machine: mi50}
+  evidence: measured
+  author_status: {state: standing}
+  rule: {kind: records, test: ratio}
+"""
+
+
+def sheet(folder: Path, text: str) -> Path:
+    path = folder / "sheet.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_shipped_sheets_load() -> None:
+    for path in sorted((ROOT / "configs" / "claims").glob("*.yaml")):
+        assert load_sheet(path)
+    assert [claim.id for claim in load_sheet(EXAMPLE)] == [
+        "demo.lookup.speedup",
+        "demo.packed",
+        "demo.cache",
+        "demo.sum",
+    ]
+
+
+def test_pti_covers_every_topic() -> None:
+    claims = load_sheet(ROOT / "configs" / "claims" / "pti.yaml")
+    assert len(claims) >= 60
+    assert len({claim.says for claim in claims}) == len(claims)
+    metrics, kinds = Counter(claim.metric for claim in claims), Counter(claim.rule.kind for claim in claims)
+    assert set(kinds) == {"records", "arithmetic", "fact", "projection"}
+    for metric in ("speedup", "aggregate", "step_cost", "acceptance", "memory", "lossless", "device", "kernel"):
+        assert metrics[metric] >= 3, metric
+    published = {claim.published[0] for claim in claims}
+    speeds = "30.5 33.9 38.1 1.57 1.75 1.96 19.4 21.1 28.9 1.38 1.27 1.71 2.04 2.74 2.16 1.64"
+    sizes = "0.2 0.8 393 383 460 89 1.36 15 80 4353 68 16"
+    assert not {*speeds.split(), *sizes.split()} - published
+
+
+def test_a_number_keeps_its_printed_digits(tmp_path: Path) -> None:
+    claim = load_sheet(sheet(tmp_path, ENTRY))[0]
+    assert claim.published == ("1.50",)
+    assert claim.value == 1.5
+    assert claim.scope["streams"] == 4
+    assert claim.source["date"] == "2026-06-08"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("metric:", "metrc:", "claim 'a.claim' has the unknown key 'metrc'; did you mean 'metric'"),
+        ("metric: speedup", "metric: speedups", "unknown metric 'speedups'; did you mean 'speedup'"),
+        ("evidence: measured", "evidence: measurd", "unknown evidence 'measurd'; did you mean 'measured'"),
+        ("state: standing", "state: standin", "unknown author status 'standin'; did you mean 'standing'"),
+        ("streams: 4", "steams: 4", "unknown scope key 'steams'; did you mean 'streams'"),
+        ("per: answer", "per: anser", "unknown scope.per 'anser'; did you mean 'answer'"),
+        ("machine: mi50", "machin: mi50", "unknown conditions key 'machin'; did you mean 'machine'"),
+        ("document:", "documnt:", "unknown source key 'documnt'; did you mean 'document'"),
+        ("kind: records", "kind: record", "unknown rule kind 'record'; did you mean 'records'"),
+        ("test: ratio", "test: ratios", "unknown test 'ratios'; did you mean 'ratio'"),
+        ("test: ratio", "test: ratio, formula: product", "unknown records rule key 'formula'"),
+        ("test: ratio", "test: direction", "needs expect"),
+        ("test: ratio", "test: direction, expect: less_than", "needs an edge"),
+        ("test: ratio", "test: value, tolerance: wide", "rule.tolerance is 'wide'"),
+        ("test: ratio", "test: value, by_construction: 1", "rule.by_construction is '1'"),
+        ("test: ratio", "test: collision, min_temperatures: 1.5", "rule.min_temperatures is '1.5'"),
+        ("test: ratio", "test: lossless, grade: same", "unknown grade 'same'"),
+        ("published: 1.50", "published: 0.90", "is for a gain above 1"),
+        ("published: 1.50", "published: fast", "published value 'fast'"),
+        ("published: 1.50", "published: .nan", "not a plain decimal number"),
+        ("published: 1.50", "published: [1, 2, 3]", "publishes 3 values"),
+        ("published: 1.50", "published: true", "is for a gain above 1, not true"),
+        ("temperature: 0", "temperature: -1", "is below 0"),
+        ("temperature: 0", "temperature: warm", "is 'warm'"),
+        ("temperature: 0", "temperature: {from: 0.1}", "needs both ends"),
+        ("date: 2026-06-08", "date: June", "the date 'June'"),
+        ("date: 2026-06-08", 'date: ""', "source lacks date"),
+        ("  unit: x\n", "", "claim 'a.claim' lacks unit"),
+        ("  unit: x\n", "  unit: x\n  unit: y\n", "the key 'unit' stands twice"),
+        ("  unit: x\n", "  unit: x\n  verdict: reproducd\n", "unknown verdict 'reproducd'; did you mean 'reproduced'"),
+        ("{kind: records, test: ratio}", "{kind: fact}", "names no fact"),
+        ("{kind: records, test: ratio}", "{kind: projection}", "what would have to be run"),
+        ("{kind: records, test: ratio}", "{kind: arithmetic, formula: ratio}", "needs inputs"),
+        (
+            "{kind: records, test: ratio}",
+            "{kind: arithmetic, formula: ratio, inputs: {numerator: 1, denominater: 2}}",
+            "no input 'denominater'; did you mean 'denominator'",
+        ),
+        (
+            "{kind: records, test: ratio}",
+            "{kind: arithmetic, formula: ratio, inputs: {numerator: one, denominator: 2}}",
+            "input 'numerator' is 'one'",
+        ),
+        ("{kind: records, test: ratio}", "ratio", "the rule has no kind"),
+        ("conditions: {machine: mi50}", "conditions: mi50", "conditions is 'mi50'"),
+        ("- id: a.claim", "- name: a.claim", "entry 1 has no id"),
+        ("says: It", "says: [It", "not valid YAML"),
+    ],
+)
+def test_a_mistake_is_a_sentence(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+    assert old in ENTRY
+    with pytest.raises(UserError, match=sentence):
+        load_sheet(sheet(tmp_path, ENTRY.replace(old, new, 1)))
+
+
+def test_an_id_stands_once(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"'a.claim' stands twice"):
+        load_sheet(sheet(tmp_path, ENTRY + ENTRY))
+
+
+def test_missing_empty_and_foreign_files(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot read .*absent.yaml"):
+        load_sheet(tmp_path / "absent.yaml")
+    with pytest.raises(UserError, match=r"not a claim sheet"):
+        load_sheet(sheet(tmp_path, ""))
+    with pytest.raises(UserError, match=r"not a claim sheet"):
+        load_sheet(sheet(tmp_path, "id: a.claim\n"))
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00GGUF")
+    with pytest.raises(UserError, match=r"not UTF-8"):
+        load_sheet(tmp_path / "binary.yaml")

@@ -1,0 +1,101 @@
+"""speed-up = tokens per round / relative round cost, and the prediction from the step-cost curve."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.judge import judge
+from bench.judge.measure.decomposition import matching_curve
+from bench.judge.measure.step_cost import curves
+from tests.judge.judge_cells import Arm, Cell, guess_cell, profile_cell
+
+GUESS = {"per_round": 2, "drafted": 2, "accepted": 1}
+
+
+def row_of(cell: Cell, *profiles: Cell) -> dict:
+    return next(row for row in judge([cell, *profiles]).speedup if row["prompt_class"] == "all")
+
+
+def control_of(cell: Cell) -> dict:
+    return next(row for row in judge([cell]).controls if row["control"] == "decomposition")
+
+
+def test_the_factors_multiply_to_the_speedup() -> None:
+    row = row_of(guess_cell())
+    assert row["tokens_per_round"] == pytest.approx(2.0)
+    assert row["relative_round_cost"] == pytest.approx(1.25, rel=0.02)
+    assert row["tokens_per_round"] / row["relative_round_cost"] / row["outside_rounds"] == pytest.approx(row["speedup"])
+
+
+@pytest.mark.parametrize(("gap_ms", "severity"), [(0.0, "ok"), (40.0, "warning"), (200.0, "void")])
+def test_time_that_no_round_accounts_for_does_not_close(gap_ms: float, severity: str) -> None:
+    # A treatment run has 20 rounds of 62.5 ms: 1250 ms.
+    control = control_of(guess_cell(Arm(round_ms=62.5, gap_ms=gap_ms, **GUESS)))
+    assert control["severity"] == severity
+
+
+def test_prediction_uses_the_price_of_the_width_and_keeps_the_rest_as_measured() -> None:
+    # Rounds of 62.5 ms, 12.5 of them outside llama_decode; the profile says width 3 costs 40 ms, width 1 50 ms.
+    cell = guess_cell(Arm(round_ms=62.5, host_ms=12.5, **GUESS), noise=lambda arm, block, order: 1.0)
+    row = row_of(cell, profile_cell({1: 50, 3: 40}, warm_up=1.0))
+    assert row["predicted_speedup"] == pytest.approx(2 * 50 / (40 + 12.5), rel=0.005)
+    assert row["predicted_from"] == "profile00000"
+    assert row["speedup"] == pytest.approx(2 * 50 / 62.5)
+    assert row["host_share"] == pytest.approx(0.2)
+
+
+def test_a_rebuild_is_priced_by_its_sequential_decodes() -> None:
+    cell = guess_cell(Arm(round_ms=200.0, redecoded=3, **GUESS), noise=lambda arm, block, order: 1.0)
+    cell.rounds.loc[cell.rounds["redecoded"] > 0, ["draft_ns", "decode_ns"]] = [150_000_000, 50_000_000]
+    row = row_of(cell, profile_cell({1: 50, 3: 50}, warm_up=1.0))
+    assert row["predicted_speedup"] == pytest.approx(2 * 50 / 200, rel=0.005)
+    assert row["host_share"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_no_prediction_for_a_width_that_was_not_timed() -> None:
+    row = row_of(guess_cell(), profile_cell({1: 50, 2: 55, 4: 65}))
+    assert row["predicted_speedup"] != row["predicted_speedup"]
+
+
+@pytest.mark.parametrize("change", ["threads", "machine", "build", "weights"])
+def test_only_a_curve_of_equal_conditions_predicts(change: str) -> None:
+    cell, profile = guess_cell(blocks=1), profile_cell({1: 50, 3: 60})
+    fit = matching_curve(cell, [(profile, curves(profile.steps))])
+    assert fit is not None and fit[1].layout == "tokens"
+    if change == "threads":
+        profile.config["engine"]["threads"] = 1
+    elif change == "machine":
+        profile = type(profile)(**{**profile.__dict__, "machine": "other"})
+    elif change == "build":
+        profile.env["engine"]["build"] = "b2"
+    else:
+        profile.facts["model"]["sha256"] = "cd"
+    assert matching_curve(cell, [(profile, curves(profile.steps))]) is None
+
+
+@pytest.mark.parametrize(
+    ("method", "layout"), [("stagger", "sequences"), ("packed", "sequences"), ("jacobi", "tokens")]
+)
+def test_a_method_is_priced_by_the_layout_of_its_rounds(method: str, layout: str) -> None:
+    cell = guess_cell(blocks=1, method={"name": method})
+    profiles = [profile_cell({1: 50, 3: 60}, layout=name, cell=name) for name in ("sequences", "tokens")]
+    stored = [(profile, curves(profile.steps)) for profile in profiles]
+    fit = matching_curve(cell, stored)
+    assert fit is not None and fit[1].layout == layout
+    # The other layout stands in when it is all there is, and the row says so.
+    other = [pair for pair in stored if pair[1][0].layout != layout]
+    fit = matching_curve(cell, other)
+    assert fit is not None and fit[1].layout != layout
+    assert judge([cell, other[0][0]]).speedup[0]["predicted_layout"] == fit[1].layout
+
+
+def test_parts_of_a_round_add_up_to_it() -> None:
+    rows = judge([guess_cell(Arm(round_ms=62.5, host_ms=2.5, gap_ms=10.0, **GUESS))]).decomposition
+    assert [row["arm"] for row in rows] == ["baseline", "again", "treatment", "sabotage", "oracle"]
+    for row in rows:
+        parts = sum(row[f"{name}_ms"] for name in ("draft", "decode", "sample", "rollback", "host"))
+        assert parts == pytest.approx(row["total_ms"])
+    treated = next(row for row in rows if row["arm"] == "treatment")
+    assert treated["host_ms"] == pytest.approx(2.5, rel=0.02)
+    assert treated["between_ms"] == pytest.approx(10 / 20, rel=0.02)
+    assert treated["host_share"] == pytest.approx((20 * 2.5 + 10) / (20 * 62.5 + 10), rel=0.02)

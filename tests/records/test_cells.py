@@ -1,0 +1,156 @@
+"""A cell on disk is whole or absent, and reads back as what was written."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bench.errors import UserError
+from bench.records import cells
+from bench.records.cells import check_writable, has_table, load_cell, load_cells, read_status, write_cell
+from bench.records.rows import Draw, Emit, Round, Step
+
+DONE = {"state": "done", "reason": "", "seconds": 1.0}
+
+
+def write(folder, state="done", **tables):
+    write_cell(folder, config={"streams": 2}, env={"machine": {"name": "box"}}, status=DONE | {"state": state},
+               facts={"noise": {"logit_gap": 0.5}}, tables=tables, log="words")  # fmt: skip
+
+
+def test_what_was_written_is_read_back(tmp_path):
+    folder = tmp_path / "box" / "0123456789ab"
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)],
+          rounds=[Round(0, 0, "steady", 1, 0, 9, 1, 0, 10, 0, 0, 0)],
+          draws=[Draw(0, 0, 1, 3, 7, 7, float("nan"))], steps=[Step(1, 0, 0, "sequences", 5, 3)])  # fmt: skip
+    cell = load_cell(folder)
+    assert (cell.machine, cell.cell) == ("box", "0123456789ab")
+    assert cell.config["streams"] == 2
+    assert cell.facts["noise"]["logit_gap"] == 0.5
+    assert {name: column.tolist() for name, column in cell.ledger.items()} == {
+        "run": [0], "stream": [0], "position": [0], "token": [5], "round": [-1], "source": ["prefill"], "t_ns": [10],
+    }  # fmt: skip
+    assert len(cell.rounds["round"]) == len(cell.steps["width"]) == 1
+    assert np.isnan(cell.draws["collision"]).all()
+    assert len(cell.runs["decode_window_ns"]) == 0
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path):
+    rows = [Emit(0, 0, i, 5, -1, "prefill", 10) for i in range(50)]
+    for name in ("a", "b"):
+        write(tmp_path / "box" / name, ledger=rows)
+    assert (tmp_path / "box/a/ledger.csv.gz").read_bytes() == (tmp_path / "box/b/ledger.csv.gz").read_bytes()
+
+
+def test_no_time_of_writing_is_in_a_packed_file(tmp_path):
+    folder = tmp_path / "box" / "cell"
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)])
+    for name in ("ledger.csv.gz", "engine.log.gz"):
+        assert (folder / name).read_bytes()[4:8] == bytes(4), f"{name}: bytes 4 to 7 of a gzip file are its time"
+
+
+def test_others_may_read_a_cell(tmp_path):
+    write(tmp_path / "box" / "cell")
+    assert (tmp_path / "box" / "cell").stat().st_mode & 0o055 == 0o055
+
+
+def test_a_table_without_rows_is_no_file(tmp_path):
+    folder = tmp_path / "box" / "cell"
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)], draws=[])
+    assert has_table(folder, "ledger")
+    assert not has_table(folder, "draws")
+
+
+def test_a_fact_may_be_no_number(tmp_path):
+    folder = tmp_path / "box" / "cell"
+    write_cell(folder, config={}, env={}, status=DONE, facts={"clock": float("nan"), "rate": float("inf")})
+    facts = load_cell(folder).facts
+    assert math.isnan(facts["clock"]) and math.isinf(facts["rate"])
+
+
+def test_a_damaged_status_is_no_cell(tmp_path):
+    write(tmp_path / "box" / "cell")
+    (tmp_path / "box" / "cell" / "status.json").write_text("{")
+    assert read_status(tmp_path / "box" / "cell") is None
+
+
+def test_cells_come_in_order_of_machine_and_id(tmp_path):
+    for machine, cell in (("b", "2"), ("a", "3"), ("b", "1"), ("a", "1")):
+        write(tmp_path / machine / cell)
+    assert [(cell.machine, cell.cell) for cell in load_cells(tmp_path)] == [
+        ("a", "1"), ("a", "3"), ("b", "1"), ("b", "2"),
+    ]  # fmt: skip
+
+
+def test_a_failure_while_writing_leaves_the_old_cell(tmp_path, monkeypatch):
+    folder = tmp_path / "box" / "cell"
+    write(folder)
+
+    def full(*_):
+        names = [path.name for path in folder.parent.iterdir()]
+        assert any(name.startswith(".cell.") for name in names), "the same disk, or renaming would be copying"
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(cells, "_csv_gz", full)
+    with pytest.raises(OSError, match="no space"):
+        write(folder, state="failed", ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)])
+    assert read_status(folder)["state"] == "done"
+    assert [path.name for path in folder.parent.iterdir()] == ["cell"]
+
+
+def test_a_second_writing_replaces_the_first_whole(tmp_path):
+    folder = tmp_path / "box" / "cell"
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)])
+    write(folder, state="failed")
+    assert read_status(folder)["state"] == "failed"
+    assert not (folder / "ledger.csv.gz").exists()
+    assert [path.name for path in folder.parent.iterdir()] == ["cell"]
+
+
+def test_an_unknown_state_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="cannot be 'finished'"):
+        write(tmp_path / "box" / "cell", state="finished")
+
+
+def test_own_results_come_before_the_reference(tmp_path):
+    write(tmp_path / "reference" / "other" / "cell")
+    assert [cell.machine for cell in load_cells(tmp_path)] == ["other"]
+    write(tmp_path / "box" / "cell")
+    assert [cell.machine for cell in load_cells(tmp_path)] == ["box"]
+    assert [cell.machine for cell in load_cells(tmp_path / "reference")] == ["other"]
+
+
+def test_half_written_folders_are_not_cells_and_can_be_swept(tmp_path):
+    write(tmp_path / "box" / ".cell.abc")
+    (tmp_path / "box" / "halved").mkdir()
+    assert load_cells(tmp_path) == []
+    write(tmp_path / "box" / "cell")
+    cells.sweep_leftovers(tmp_path / "box")
+    assert sorted(path.name for path in (tmp_path / "box").iterdir()) == ["cell", "halved"]
+
+
+@pytest.mark.parametrize(("file", "text"), [("cell.yaml", "schema: 99"), ("facts.json", "{"), ("cell.yaml", "a: [")])
+def test_a_damaged_cell_names_itself(tmp_path, file, text):
+    folder = tmp_path / "box" / "cell"
+    write(folder)
+    (folder / file).write_text(text)
+    with pytest.raises(UserError, match="cell"):
+        load_cell(folder)
+
+
+def test_another_tables_columns_are_refused(tmp_path):
+    folder = tmp_path / "box" / "cell"
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)])
+    (folder / "ledger.csv.gz").rename(folder / "rounds.csv.gz")
+    with pytest.raises(UserError, match="has the columns"):
+        load_cell(folder)
+
+
+def test_no_folder_and_no_permission_are_sentences(tmp_path):
+    with pytest.raises(UserError, match="run `make bench`"):
+        load_cells(tmp_path / "absent")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be written"):
+        check_writable(tmp_path / "file" / "results")

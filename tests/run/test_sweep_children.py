@@ -1,0 +1,137 @@
+"""What a sweep makes of its child processes: crashes, kills, words and interrupts, with children that run no model."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.records.cells import load_cells
+from bench.run import sweep as sweep_module
+from bench.run.progress import Progress
+from bench.run.sweep import crash_sentence, sweep
+
+SMALL = ["prompts=short", "n_predict=6", "profile=false"]
+
+
+@pytest.fixture(autouse=True)
+def own_lock(tmp_path, monkeypatch):
+    """The tests' sweeps do not compete with a real one for the machine's lock."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+def child(tmp_path, monkeypatch, body: str) -> dict:
+    """Run one cell whose child process does something else; `job` is what it is told. Returns the cell's status."""
+    package = tmp_path / "fake"
+    package.mkdir(exist_ok=True)
+    head = "import json, os, signal, sys\nfrom pathlib import Path\njob = json.loads(sys.stdin.read())\n"
+    (package / "crash.py").write_text(f"{head}{body}\n")
+    real = subprocess.Popen
+    monkeypatch.setattr(sweep_module.subprocess, "Popen",
+                        lambda command, **more: real([sys.executable, str(package / "crash.py")], **more))  # fmt: skip
+    outcome, _ = sweep([*SMALL, "streams=2", f"results={tmp_path / 'res'}", "machine=box"])
+    monkeypatch.setattr(sweep_module.subprocess, "Popen", real)
+    (cell,) = load_cells(tmp_path / "res")
+    assert [reason for _, reason in outcome.failed] == ([cell.status["reason"]] if cell.status["reason"] else [])
+    return cell.status
+
+
+def test_an_assert_in_the_engine_is_a_failed_record_with_the_log(tmp_path, monkeypatch):
+    body = 'print("ggml.c:12: GGML_ASSERT(x > 0) failed", file=sys.stderr)\nos.kill(os.getpid(), signal.SIGABRT)'
+    status = child(tmp_path, monkeypatch, body)
+    assert status["state"] == "failed"
+    assert "SIGABRT" in status["reason"]
+    assert "GGML_ASSERT(x > 0) failed" in status["reason"]
+    (log,) = (tmp_path / "res").glob("box/*/engine.log.gz")
+    assert b"GGML_ASSERT" in gzip.decompress(log.read_bytes())
+
+
+def test_a_killed_child_is_a_failed_record(tmp_path, monkeypatch):
+    assert "SIGKILL" in child(tmp_path, monkeypatch, "os.kill(os.getpid(), signal.SIGKILL)")["reason"]
+
+
+def test_a_fault_of_the_engine_names_the_line_that_it_happened_in(tmp_path, monkeypatch):
+    assert "in string_at" in child(tmp_path, monkeypatch, "import ctypes; ctypes.string_at(0)")["reason"]
+
+
+def test_a_child_that_writes_nothing_has_failed_whatever_was_there_before(tmp_path, monkeypatch):
+    assert "code 3" in child(tmp_path, monkeypatch, "sys.exit(3)")["reason"]
+    assert "code 0" in child(tmp_path, monkeypatch, "sys.exit(0)")["reason"]
+
+
+WRITES = """folder = Path(job["folder"]); folder.mkdir(parents=True)
+(folder / "status.json").write_text(json.dumps({"state": "done", "reason": "", "seconds": 1.0}))
+"""
+
+
+def test_a_child_that_dies_after_its_cell_is_written_has_failed(tmp_path, monkeypatch):
+    assert child(tmp_path, monkeypatch, WRITES + "sys.exit(4)")["state"] == "failed"
+
+
+def test_what_a_child_prints_besides_its_progress_tells_why_it_died(tmp_path, monkeypatch):
+    body = 'print(json.dumps({"share": 0.5, "label": "half"}))\nprint("[1]")\nprint("no room")\nsys.exit(5)'
+    assert child(tmp_path, monkeypatch, body)["reason"] == "the process ended with code 5: [1] | no room"
+
+
+def test_a_child_is_told_everything_and_has_a_session_of_its_own(tmp_path, monkeypatch):
+    body = f"job['session'] = os.getsid(0) == os.getpid()\nopen({str(tmp_path / 'job')!r}, 'w').write(json.dumps(job))"
+    child(tmp_path, monkeypatch, body)
+    job = json.loads((tmp_path / "job").read_text())
+    folder = Path(job["folder"])
+    assert (folder.parent, folder.name) == ((tmp_path / "res" / "box").resolve(), job["cell"])
+    assert job["kind"] == "contrast" and job["config"]["streams"] == 2
+    assert Path(job["model_path"]).is_file()
+    assert set(job["peers"]) == {"llama_bench", "llama_batched_bench"}
+    assert job["environment"]["machine"]["name"] == "box"
+    assert job["session"], "else Ctrl-C would reach it before its parent"
+
+
+def test_a_child_that_died_before_it_was_told_anything_is_no_error_of_ours():
+    dead = subprocess.Popen([sys.executable, "-c", "import sys; sys.exit('gone')"], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    while dead.poll() is None:
+        time.sleep(0.01)
+    assert sweep_module._feed(dead, "x" * 10**6, None) == "gone\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "errors", "sentence"),
+    [(-4, "", "`make setup NATIVE=0`"), (-9, "", "memory"), (3, "a\nb\nc\nd\n", "b | c | d"),
+     (1, "", "printed nothing"), (-6, "a.c:1: GGML_ASSERT(x)\n#0 backtrace\n#1 main\n", ": a.c:1: GGML_ASSERT(x)"),
+     (-11, 'Fatal Python error: Segmentation fault\n\n  File "llama.py", line 78 in load\n  File "x.py"\n', "line 78")],
+)  # fmt: skip
+def test_why_a_child_died(code, errors, sentence):
+    assert sentence in crash_sentence(code, errors)
+
+
+def test_an_interrupt_ends_the_child_and_what_it_started_and_leaves_no_trace(tmp_path, monkeypatch):
+    class Interrupting:
+        def advance(self, share, label):
+            self.pids = [int(word) for word in label.split()]
+            raise KeyboardInterrupt
+
+    body = """import subprocess, time
+(Path(job["folder"]).parent / ".half").mkdir(parents=True)
+peer = subprocess.Popen(["sleep", "60"])
+print(json.dumps({"share": 0.1, "label": f"{os.getpid()} {peer.pid}"}), flush=True)
+time.sleep(60)"""
+    watch = Interrupting()
+    monkeypatch.setattr(Progress, "advance", lambda self, share, label: share and watch.advance(share, label))
+    with pytest.raises(KeyboardInterrupt):
+        child(tmp_path, monkeypatch, body)
+    assert len(watch.pids) == 2
+    deadline = time.monotonic() + 10
+    while any(_runs(pid) for pid in watch.pids) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(_runs(pid) for pid in watch.pids)
+    assert list((tmp_path / "res" / "box").iterdir()) == []
+
+
+def _runs(pid: int) -> bool:
+    state = Path(f"/proc/{pid}/stat")
+    return state.exists() and state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
