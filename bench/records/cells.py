@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import MISSING, Field, astuple, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import numpy as np
 import yaml
 
 from bench.errors import UserError
+from bench.records import schema_1
 from bench.records.rows import SCHEMA, STATUSES, TABLES, columns
 
 REFERENCE = "reference"
@@ -148,21 +149,43 @@ def _columns(path: Path, record: type) -> Columns:
     except FileNotFoundError:
         return _no_rows(record)
     header = lines[0].split(",") if lines else []
-    if header != columns(record):
+    known = {field.name: field for field in fields(record)}
+    if not _readable(header, known):
         raise UserError(f"{path} has the columns {header}, this version reads {columns(record)}")
     # No word is longer than its line, so nothing is cut off.
     word = f"U{max(map(len, lines))}"
-    kinds = [(field.name, _KINDS.get(str(field.type), word)) for field in fields(record)]
+    kinds = [(name, _KINDS.get(str(known[name].type), word)) for name in header]
     rows = np.loadtxt(lines[1:], dtype=kinds, delimiter=",", quotechar='"', comments=None, ndmin=1)
-    return {name: np.ascontiguousarray(rows[name]) for name in header}
+    absent = {name: np.full(len(rows), known[name].default) for name in known if name not in header}
+    return {name: np.ascontiguousarray(rows[name]) for name in header} | absent
+
+
+def _readable(header: Sequence[str], known: Mapping[str, Field]) -> bool:
+    """Whether the columns are those of the record; one that has a default may be absent."""
+    return len(set(header)) == len(header) and set(header) <= set(known) and all(
+        name in header or known[name].default is not MISSING for name in known
+    )
+
+
+READERS = {1: schema_1.converted, SCHEMA: dict}
+"""What makes a configuration of each schema one of today's."""
+
+
+def _of_today(folder: Path, config: dict) -> dict:
+    """The configuration in today's schema. Raises `UserError` for one that this version does not know."""
+    schema = config.get("schema")
+    if schema not in READERS:
+        newer = isinstance(schema, int) and schema > SCHEMA
+        way = f"release {schema}.0 or later of pti-bench reads it" if newer else f"known are {sorted(READERS)}"
+        raise UserError(f"{folder}/cell.yaml is of schema {schema}, this version reads up to {SCHEMA}; {way}")
+    return READERS[schema](config)
 
 
 def load_cell(folder: Path) -> StoredCell:
     """Read one cell. Raises `UserError` naming the file when it is damaged or of another schema."""
     try:
         config = yaml.load((folder / "cell.yaml").read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        if config.get("schema") != SCHEMA:
-            raise UserError(f"{folder}/cell.yaml is of schema {config.get('schema')}, this version reads {SCHEMA}")
+        config = _of_today(folder, config)
         parts = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("env", "facts", "status")}
         tables = {name: _columns(folder / f"{name}.csv.gz", record) for name, record in TABLES.items()}
     except (OSError, ValueError, yaml.YAMLError) as error:

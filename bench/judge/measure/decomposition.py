@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bench.judge.arm import arm_of
 from bench.judge.findings import OK, VOID, WARNING, Control, Row, origin, rerun, settings, subject
 from bench.judge.measure.intervals import Estimate, known_mean
 from bench.judge.measure.layout import Design
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 
-SEQUENCE_METHODS = ("stagger", "packed", "twin")
-"""Methods whose rounds put one token into each of several sequences; the others put several into one."""
 MATCH = ("threads", "type_k", "type_v", "flash_attn", "n_gpu_layers", "kv_unified")
 """Engine settings that a step-cost curve must share with the cell it predicts."""
 CLOSES_WARNING, CLOSES_VOID = 0.02, 0.05
@@ -77,7 +76,7 @@ def matching_curve(cell: StoredCell, profiles: list[tuple[StoredCell, list[Curve
 
     The method's own layout comes first, the other stands in for it, then the nearest context length.
     """
-    layout = "sequences" if subject(cell)["method"] in SEQUENCE_METHODS else "tokens"
+    layout = arm_of(cell).layout
     wanted = _identity(cell)
     # The machine first: most of what does not fit is told by it, and it costs nothing to look at.
     fits = [(profile, curve) for profile, found in profiles
