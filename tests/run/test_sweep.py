@@ -19,7 +19,7 @@ from bench.cli import main
 from bench.errors import UserError
 from bench.host import cpus, memory
 from bench.host.device_lock import DeviceLock
-from bench.plan.config import compose_points
+from bench.plan.compose import compose_points
 from bench.records.cells import load_cells, write_cell
 from bench.run import sweep as sweep_module
 from bench.run.progress import Estimate
