@@ -184,7 +184,7 @@ def test_a_lying_rollback_is_found_before_anything_is_timed(tmp_path):
 def test_a_draft_longer_than_the_batch_is_unsupported():
     settings = config("lookup", draft=40)
     settings.engine.n_batch = 32
-    with pytest.raises(Unsupported, match=r"method.draft=40 decodes 41 tokens and engine.n_batch=32 or"):
+    with pytest.raises(Unsupported, match=r"lookup draft=40 decodes 41 tokens and engine.n_batch=32 or"):
         Contrast(toy(), settings, PROMPTS, "order", lambda: (0.0, 0.0), lambda *_: None)
 
 
