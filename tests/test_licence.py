@@ -1,4 +1,4 @@
-"""Licences and citation say what is there: every folder, text and version that they name."""
+"""Licences, citation and changelog say what is there: every folder, text, version and schema that they name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.licenses import canonicalize_license_expression
+
+from bench.records import SCHEMA
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -112,3 +114,12 @@ def test_the_citation_is_valid_and_of_this_version():
     (author,) = cited["authors"]
     assert set(author) == {"name"}, "an entity, which has no given and family names"
     assert author["name"] in PROJECT["authors"][0]["name"] and author["name"] in read("LICENSE")
+
+
+def test_the_changelog_has_the_version_and_the_schema_that_is_written():
+    text = read("CHANGELOG.md")
+    newest = re.search(r"^## (\d\S*?),? .*?(?=^## )", text, re.MULTILINE | re.DOTALL)
+    assert newest and newest[1] == PROJECT["version"]
+    assert f"records of schema {SCHEMA}." in newest[0]
+    numbers = [int(number) for number in re.findall(r"^### Schema (\d+)$", text, re.MULTILINE)]
+    assert numbers == list(range(1, len(numbers) + 1)) and SCHEMA in numbers
