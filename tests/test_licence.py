@@ -11,6 +11,7 @@ import pytest
 import yaml
 from packaging.licenses import canonicalize_license_expression
 
+from bench.cli import main
 from bench.records import SCHEMA
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -123,3 +124,11 @@ def test_the_changelog_has_the_version_and_the_schema_that_is_written():
     assert f"records of schema {SCHEMA}." in newest[0]
     numbers = [int(number) for number in re.findall(r"^### Schema (\d+)$", text, re.MULTILINE)]
     assert numbers == list(range(1, len(numbers) + 1)) and SCHEMA in numbers
+
+
+def test_the_examples_of_a_foreign_record_pass_the_audit(tmp_path, capsys):
+    examples = re.findall(r"^```csv\n(.*?)^```$", read("CONTRIBUTING.md"), re.MULTILINE | re.DOTALL)
+    assert len(examples) == 2
+    for number, example in enumerate(examples):
+        (tmp_path / f"{number}.csv").write_text(example)
+        assert main(["audit", str(tmp_path / f"{number}.csv")]) == 0, capsys.readouterr().out
