@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import MISSING, astuple, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -142,19 +142,25 @@ def _no_rows(record: type) -> Columns:
 
 
 def _columns(path: Path, record: type) -> Columns:
-    """A table by column. numpy's reader: a frame would take longer to make than these small tables take to read."""
+    """A table by column; one that the file lacks has its field's default. Raises `UserError` on any other difference.
+
+    numpy's reader: a frame would take longer to make than these small tables take to read.
+    """
     try:
         lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     except FileNotFoundError:
         return _no_rows(record)
     header = lines[0].split(",") if lines else []
-    if header != columns(record):
+    known = [field for field in fields(record) if field.name in header]
+    absent = {field.name: field.default for field in fields(record) if field.name not in header}
+    if header != [field.name for field in known] or MISSING in absent.values():
         raise UserError(f"{path} has the columns {header}, this version reads {columns(record)}")
     # No word is longer than its line, so nothing is cut off.
     word = f"U{max(map(len, lines))}"
-    kinds = [(field.name, _KINDS.get(str(field.type), word)) for field in fields(record)]
+    kinds = [(field.name, _KINDS.get(str(field.type), word)) for field in known]
     rows = np.loadtxt(lines[1:], dtype=kinds, delimiter=",", quotechar='"', comments=None, ndmin=1)
-    return {name: np.ascontiguousarray(rows[name]) for name in header}
+    found = {name: np.ascontiguousarray(rows[name]) for name in header}
+    return found | {name: np.full(len(rows), default) for name, default in absent.items()}
 
 
 def load_cell(folder: Path) -> StoredCell:
