@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from bench.judge.rates import RunTable
     from bench.store import StoredCell
 
-SEQUENCE_METHODS = ("stagger", "packed", "twin")
-"""Methods whose rounds put one token into each of several sequences; the others put several into one."""
 MATCH = ("threads", "type_k", "type_v", "flash_attn", "n_gpu_layers", "kv_unified")
 """Engine settings that a step-cost curve must share with the cell it predicts."""
 CLOSES_WARNING, CLOSES_VOID = 0.02, 0.05
@@ -72,12 +70,24 @@ def closes(cell: StoredCell, found: Factors, speedup: float) -> Control:
     )  # fmt: skip
 
 
+def layout_of(cell: StoredCell) -> str:
+    """What the rows of a round's decode are, as the cell's method declares it.
+
+    `sequences`: one token in each of several; `tokens`: several tokens of one, or windows of several.
+    """
+    method = cell.config.get("method") or {}
+    name = method.get("name")
+    if name == "packed" and method.get("drafter", "none") != "none":
+        return "tokens"
+    return "sequences" if name in ("stagger", "packed") else "tokens"
+
+
 def matching_curve(cell: StoredCell, profiles: list[tuple[StoredCell, list[Curve]]]) -> tuple[StoredCell, Curve] | None:
     """The step-cost curve of the same machine, build, weights and settings.
 
     The method's own layout comes first, the other stands in for it, then the nearest context length.
     """
-    layout = "sequences" if subject(cell)["method"] in SEQUENCE_METHODS else "tokens"
+    layout = layout_of(cell)
     wanted = _identity(cell)
     # The machine first: most of what does not fit is told by it, and it costs nothing to look at.
     fits = [(profile, curve) for profile, found in profiles

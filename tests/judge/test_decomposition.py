@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bench.judge import judge
-from bench.judge.decomposition import matching_curve
+from bench.judge.decomposition import layout_of, matching_curve
 from bench.judge.step_cost import curves
+from pti_loop.draft.sources import KINDS
+from pti_loop.loop import Settings
+from pti_loop.methods import METHODS
 from tests.judge.judge_cells import Arm, Cell, guess_cell, profile_cell
 
 GUESS = {"per_round": 2, "drafted": 2, "accepted": 1}
@@ -87,6 +90,17 @@ def test_a_method_is_priced_by_the_layout_of_its_rounds(method: str, layout: str
     fit = matching_curve(cell, other)
     assert fit is not None and fit[1].layout != layout
     assert judge([cell, other[0][0]]).speedup[0]["predicted_layout"] == fit[1].layout
+
+
+def declared() -> list[tuple[str, str]]:
+    drafters = [("packed", name) for name in ("none", *KINDS)]
+    return [(name, "none") for name in METHODS if name != "packed"] + drafters
+
+
+@pytest.mark.parametrize(("method", "drafter"), declared())
+def test_the_layout_is_the_one_that_the_method_declares(method: str, drafter: str) -> None:
+    cell = guess_cell(blocks=1, method={"name": method, "drafter": drafter})
+    assert layout_of(cell) == METHODS[method].layout(Settings(streams=2, drafter=drafter))
 
 
 def test_parts_of_a_round_add_up_to_it() -> None:
