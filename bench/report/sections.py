@@ -41,7 +41,6 @@ def speedup(tables: Ordered, index: CellIndex) -> Section:
         ("steady window", decimals_of("steady_speedup", 2)),
         ("over same context", decimals_of("solo_speedup", 2)),
         ("tokens a round / round cost", _factors),
-        ("predicted from step cost", decimals_of("predicted_speedup", 2)),
         ("host time", share_of("host_share")),
         ("smallest visible effect", decimals_of("min_visible_effect", 3)),
         ("bound tok/s", decimals_of("bound_tok_s", 1)),
