@@ -10,7 +10,7 @@ from statistics import median
 
 LEAST = 2
 """The first decodes of a series that never count: the shape of the decode has just changed."""
-MOST = 12
+MOST = 8
 """A series that is not flat after so many is not waited for any longer."""
 TOLERANCE = 0.03
 """Share of the time by which two halves of a flat series may differ, however little each of them spreads."""
