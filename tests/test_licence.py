@@ -12,7 +12,7 @@ import yaml
 from packaging.licenses import canonicalize_license_expression
 
 from bench.cli import main
-from bench.records import SCHEMA
+from bench.records.rows import SCHEMA
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -68,7 +68,7 @@ class Cell:
             measure, peers = config["measure"], config["peers"]
             # A pair is both programs' tokens, the batched one's at three widths.
             runs = bool(peers["llama_bench"]) + 6 * bool(peers["llama_batched_bench"])
-            steps = measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 6
+            steps = measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 9
             return steps + 2 * runs * peers["pairs"] * peers["n_gen"]
         blocks = len({item["class"] for item in config["prompts"]["items"]}) * config["measure"]["per_class"]
         method = config["method"]
