@@ -23,7 +23,6 @@ from models import stop
 from models.tiny_measure import heldout_texts
 from models.twin_data import split, topics
 from pti_loop.engine import ContextSpec
-from pti_loop.llama.adapter import Adapter
 from pti_loop.llama.model import LlamaContext, LlamaModel
 
 PROMPT, N_PREDICT, TEXTS = 32, 32, 8
@@ -96,7 +95,7 @@ def main(argv: list[str] | None = None) -> None:
     model = LlamaModel(options.base, n_gpu_layers=0)
     size = PROMPT + N_PREDICT
     base, twin = (model.context(ContextSpec(n_ctx=size, n_seq_max=1, n_outputs=size)) for _ in range(2))
-    Adapter(model, options.adapter).attach(twin)
+    twin.attach(model.adapter(options.adapter))
     found = {}
     for name, texts in named.items():
         rows = [tokens for tokens in map(model.tokenize, texts) if len(tokens) >= PROMPT // 2][:TEXTS]

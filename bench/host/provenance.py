@@ -109,32 +109,14 @@ def _read(path: Path) -> str:
 
 def engine() -> dict:
     """The engine's build as the loaded library reports it. Loads the engine; raises `pti_loop.engine.EngineError`."""
-    from pti_loop.llama import model as llama
+    from pti_loop.llama import library
 
-    facts = llama.build()
-    names = backends(facts["system_info"], _devices())
+    facts = library.build()
+    names = backends(facts["system_info"], library.devices())
     version = facts["binding"].split()[-1]
     commit = full_commit(facts["llama_cpp_commit"])
     kind = "-".join(name.lower() for name in names if name != "CPU") or "cpu"
     return {**facts, "llama_cpp_commit": commit, "build": f"{version}-{commit}-{kind}", "backends": names}
-
-
-def _devices() -> list[str]:
-    """Names of ggml's devices, such as CPU and CUDA0."""
-    import ctypes
-
-    from pti_loop.llama import model as llama
-
-    library = Path(llama.library()._lib._name)
-    ggml = ctypes.CDLL(str(library.with_name(library.name.replace("llama", "ggml"))))
-    base = ctypes.CDLL(str(library.with_name(library.name.replace("llama", "ggml-base"))))
-    ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
-    ggml.ggml_backend_dev_get.argtypes, ggml.ggml_backend_dev_get.restype = (ctypes.c_size_t,), ctypes.c_void_p
-    base.ggml_backend_dev_name.argtypes, base.ggml_backend_dev_name.restype = (ctypes.c_void_p,), ctypes.c_char_p
-    return [
-        base.ggml_backend_dev_name(ggml.ggml_backend_dev_get(index)).decode()
-        for index in range(ggml.ggml_backend_dev_count())
-    ]
 
 
 def backends(system_info: str, devices: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""One decode of one token, as a program of its own: `python -m bench.host.decode_once MODEL`.
+"""One decode of one token, as a program of its own: `python -m bench.setup.decode_once MODEL`.
 
 It is run as a child because a build that does not fit the machine kills the process that loads it. Uses the binding's
 low-level API and nothing else of this project. Prints one line of JSON.

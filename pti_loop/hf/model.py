@@ -10,12 +10,16 @@ import importlib.metadata
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pti_loop.engine import Alone, ContextSpec, EngineError, Unsupported
 from pti_loop.hf import load
 from pti_loop.weights import by_numpy
+
+if TYPE_CHECKING:  # cache.py imports torch, which is not there without the extra
+    from pti_loop.hf.cache import SequenceCache
 
 _TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 _CHECK_LIMIT = 0.1
@@ -64,7 +68,7 @@ class HfModel(Alone):
         self.type_name = _TYPES.get(str(self.network.dtype).removeprefix("torch."), str(self.network.dtype))
         try:
             self._pattern, self._kinds, self._windows = self._memory_pattern(config)
-            trial = self._cache(1, 1)
+            trial = self.memory(1, 1)
             self.hybrid = bool(trial.recurrent and trial.attention)
             self.recurrent = bool(trial.recurrent and not trial.attention)
             self.can_rewind = not trial.recurrent
@@ -89,7 +93,8 @@ class HfModel(Alone):
                          use_cache=True)  # fmt: skip
         return pattern, list(kinds), [one.get("sliding_window") for one in settings]
 
-    def _cache(self, n_seq_max: int, n_ctx: int) -> object:
+    def memory(self, n_seq_max: int, n_ctx: int) -> SequenceCache:
+        """Empty memory for the sequences of a context. Raises `Unsupported` for layers that it does not know."""
         from pti_loop.hf.cache import SequenceCache
 
         return SequenceCache(self._pattern, self._kinds, self._windows, n_seq_max, n_ctx)
@@ -113,7 +118,7 @@ class HfModel(Alone):
             for sequence, held in enumerate(first):
                 ids = torch.tensor([text[: held + rest]], device=self.device)
                 expected = self.network(input_ids=ids, use_cache=False).logits[0, -1].float()
-                found = ctx._rows[(sequence + 1) * rest - 1].float()
+                found = ctx.rows[(sequence + 1) * rest - 1].float()
                 gaps.append(float((found - expected).abs().max() / expected.std()))
         ctx.close()
         return max(gaps)
@@ -139,7 +144,7 @@ class HfModel(Alone):
         tensor_bytes = sum(parameter.nbytes for parameter in self.network.parameters())
         table = self.network.get_input_embeddings().weight
         shared = table is self.network.get_output_embeddings().weight
-        one = self._cache(1, 1)
+        one = self.memory(1, 1)
         return {
             "tensor_bytes": tensor_bytes,
             "step_bytes": tensor_bytes - (0 if shared else table.nbytes),
@@ -177,12 +182,12 @@ class HfContext:
         self.model, self.spec, self.n_vocab = model, spec, model.n_vocab
         try:
             with torch.inference_mode():
-                self._cache = model._cache(spec.n_seq_max, spec.n_ctx)
+                self._cache = model.memory(spec.n_seq_max, spec.n_ctx)
         except RuntimeError as error:  # torch has one for running out of memory and another for asking for too much
             raise EngineError(f"torch makes no context of {spec.n_seq_max} x {spec.n_ctx} tokens: {error}") from error
         self._held = [0] * spec.n_seq_max
         self._end = np.array(model.end_tokens, dtype=np.intp)
-        self._rows = None
+        self.rows = None
         self._view: np.ndarray | None = None
 
     def decode(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
@@ -201,7 +206,7 @@ class HfContext:
                 use_cache=True, logits_to_keep=self._kept(placement, order, outputs),
             ).logits  # fmt: skip
             self._cache.end(placement)
-            self._rows = self._in_order(said.reshape(-1, self.n_vocab), order, outputs)
+            self.rows = self._in_order(said.reshape(-1, self.n_vocab), order, outputs)
             self._view = None
             if device.type != "cpu":
                 torch.cuda.synchronize(device)
@@ -260,10 +265,10 @@ class HfContext:
 
     def logits(self) -> np.ndarray:
         """Float32 (n_outputs, n_vocab) of the last decode; end-of-generation columns are -inf."""
-        if self.spec.sampler == "backend" or self._rows is None or not len(self._rows):
+        if self.spec.sampler == "backend" or self.rows is None or not len(self.rows):
             raise EngineError("the last decode left no logits: the context samples on the backend, or asked for none")
         if self._view is None:
-            self._view = self._rows.float().cpu().numpy()
+            self._view = self.rows.float().cpu().numpy()
             self._view[:, self._end] = -np.inf
         return self._view
 
@@ -272,8 +277,8 @@ class HfContext:
         if self.spec.sampler == "host":
             return self.logits().argmax(axis=1).tolist()
         with self._torch.inference_mode():
-            self._rows[:, self.model.end_tokens] = -float("inf")
-            return self._rows.argmax(dim=-1).tolist()
+            self.rows[:, self.model.end_tokens] = -float("inf")
+            return self.rows.argmax(dim=-1).tolist()
 
     def clear(self) -> None:
         """Forget all sequences."""
@@ -320,7 +325,7 @@ class HfContext:
 
     def close(self) -> None:
         """Let the memory go. Calling twice is allowed."""
-        self._cache = self._rows = self._view = None
+        self._cache = self.rows = self._view = None
 
 
 def _check_spec(spec: ContextSpec, own: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from types import ModuleType
 
 import numpy as np
 
@@ -16,7 +17,7 @@ class Batch:
     With `n_embd` every row has a vector beside its token, which is to be written into `embd` (size, n_embd).
     """
 
-    def __init__(self, lib, size: int, n_embd: int = 0) -> None:
+    def __init__(self, lib: ModuleType, size: int, n_embd: int = 0) -> None:
         self.size = size
         self.embd = np.zeros((size, n_embd), dtype=np.float32)
         self.token = np.zeros(size, dtype=np.int32)

@@ -6,31 +6,30 @@ Source of how it is fed: llama.cpp's `common/speculative.cpp` (draft-mtp).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from pti_loop.engine import ContextSpec, EngineError
 from pti_loop.llama.context import LlamaContext
-
-if TYPE_CHECKING:
-    from pti_loop.llama.model import LlamaModel
+from pti_loop.llama.loaded import Loaded
 
 
 class LlamaHead(LlamaContext):
     """One head, with an attention memory of its own for as many sequences as its spec says."""
 
-    def __init__(self, model: LlamaModel, trunk: LlamaContext, spec: ContextSpec) -> None:
+    def __init__(self, model: Loaded, trunk: LlamaContext, spec: ContextSpec) -> None:
         self._trunk = trunk
         super().__init__(model, spec)
         self._keep_hidden(every_row=False)
 
     def _n_beside(self) -> int:
-        return self._lib.llama_model_n_embd_out(self.model._model)
+        return self.model.n_embd_out
 
-    def _params(self, lib):
+    def _params(self, lib: ModuleType) -> Any:
         params = super()._params(lib)
-        params.ctx_type, params.ctx_other = lib.LLAMA_CONTEXT_TYPE_MTP, self._trunk._ctx
+        params.ctx_type, params.ctx_other = lib.LLAMA_CONTEXT_TYPE_MTP, self._trunk.handle
         return params
 
     def decode_after(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
