@@ -10,8 +10,9 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pti_loop.engine import ContextSpec, EngineError
+from pti_loop.engine import ContextSpec, EngineError, Facts
 from pti_loop.llama import log as engine_log
 from pti_loop.llama.adapter import Adapter
 from pti_loop.llama.batch import Batch
@@ -37,7 +38,7 @@ def _address_of_logits() -> Callable[[Any], int | None]:
 
 
 class LlamaContext:
-    """A llama.cpp context. Sequence ids run from 0 to n_seq_max - 1."""
+    """A llama.cpp context. Sequence ids run from 0 to n_seq_max - 1. Raises `EngineError` when there is no room."""
 
     clock = staticmethod(time.perf_counter_ns)
     _hidden_at: Callable[[Any], Any] | None = None
@@ -61,7 +62,7 @@ class LlamaContext:
         self._end = np.array(model.end_tokens, dtype=np.intp)
         self._logits_at = _address_of_logits()
         self._outputs = 0
-        self._views: dict[tuple[int, int, int], np.ndarray] = {}
+        self._views: dict[tuple[int, int, int], NDArray[np.float32]] = {}
         if spec.hidden:
             self._keep_hidden(every_row=True)
         self._check_room()
@@ -131,13 +132,16 @@ class LlamaContext:
             raise EngineError(f"llama_decode of {n_tokens} tokens returned {code}: {meaning}; {log().last_error()}")
         self._lib.llama_synchronize(self.handle)
 
-    def logits(self) -> np.ndarray:
-        """View of float32 (n_outputs, n_vocab) in llama.cpp's own buffer; end-of-generation columns are -inf."""
+    def logits(self) -> NDArray[np.float32]:
+        """View of float32 (n_outputs, n_vocab) in llama.cpp's own buffer; end-of-generation columns are -inf.
+
+        Raises `EngineError` when the last decode left none.
+        """
         view = self.scores()
         view[:, self._end] = -np.inf
         return view
 
-    def scores(self) -> np.ndarray:
+    def scores(self) -> NDArray[np.float32]:
         """The same with the end-of-generation columns as the model has them, until `logits` overwrites them."""
         # With samplers in its graph llama.cpp keeps no logits, but its buffer is there and holds something.
         address = None if self._samplers else self._logits_at(self.handle)
@@ -145,19 +149,22 @@ class LlamaContext:
             raise EngineError("the last decode left no logits: the context samples on the backend, or asked for none")
         return self._view(address, self._outputs, self.n_vocab)
 
-    def _view(self, address: int, rows: int, columns: int) -> np.ndarray:
+    def _view(self, address: int, rows: int, columns: int) -> NDArray[np.float32]:
         """Making a view costs a ctypes type and tens of microseconds; llama.cpp rarely moves its buffers."""
         key = (address, rows, columns)
         if key not in self._views:
             buffer = (ctypes.c_float * (rows * columns)).from_address(address)
-            self._views[key] = np.frombuffer(buffer, dtype=np.float32).reshape(rows, columns)
+            self._views[key] = np.ctypeslib.as_array(buffer).reshape(rows, columns)
         return self._views[key]
 
-    def hidden(self) -> np.ndarray:
-        """View of float32 (n_rows, n_embd) in llama.cpp's own buffer: hidden states of the last decode's rows."""
+    def hidden(self) -> NDArray[np.float32]:
+        """View of float32 (n_rows, n_embd) in llama.cpp's own buffer: hidden states of the last decode's rows.
+
+        Raises `EngineError` when the context was made without them.
+        """
         return self._hidden(self._batch.struct.n_tokens)
 
-    def _hidden(self, rows: int) -> np.ndarray:
+    def _hidden(self, rows: int) -> NDArray[np.float32]:
         pointer = self._hidden_at(self.handle) if self._hidden_at else None
         if not pointer:
             raise EngineError("the last decode left no hidden states: the context was made without them")
@@ -168,7 +175,8 @@ class LlamaContext:
         if self._samplers:
             rows = np.flatnonzero(self._batch.out[: self._batch.struct.n_tokens])
             return [self._lib.llama_get_sampled_token_ith(self.handle, int(row)) for row in rows]
-        return self.logits().argmax(axis=1).tolist()
+        found: list[int] = self.logits().argmax(axis=1).tolist()
+        return found
 
     def attach(self, adapter: Adapter, scale: float = 1.0) -> None:
         """Decode with an adapter of the same model from here on; scale 0 takes it off.
@@ -189,7 +197,7 @@ class LlamaContext:
         self._lib.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
     def drop(self, sequence: int) -> None:
-        """Forget one sequence."""
+        """Forget one sequence. Raises `EngineError` when llama.cpp refuses."""
         if not self._lib.llama_memory_seq_rm(self._memory, sequence, -1, -1):
             raise EngineError(f"llama.cpp does not remove sequence {sequence}")
 
@@ -199,10 +207,10 @@ class LlamaContext:
 
     def length(self, sequence: int) -> int:
         """Tokens held for a sequence."""
-        return self._lib.llama_memory_seq_pos_max(self._memory, sequence) + 1
+        return int(self._lib.llama_memory_seq_pos_max(self._memory, sequence)) + 1
 
-    def facts(self) -> dict:
-        """What llama.cpp made of the spec, read back."""
+    def facts(self) -> Facts:
+        """What llama.cpp made of the spec, read back: sizes in tokens, buffers in bytes."""
         lib, spec = self._lib, self.spec
         return {
             "n_ctx": lib.llama_n_ctx(self.handle),
@@ -224,7 +232,7 @@ class LlamaContext:
         }
 
     def close(self) -> None:
-        """Free the context and its samplers."""
+        """Free the context and its samplers. Calling twice is allowed."""
         if self.handle:
             self._lib.llama_free(self.handle)
             self.handle = None

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pti_loop.engine import ContextSpec, EngineError
 from pti_loop.llama.context import LlamaContext
@@ -33,8 +34,11 @@ class LlamaHead(LlamaContext):
         return params
 
     def decode_after(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
-                     hidden: np.ndarray, outputs: Sequence[int]) -> None:  # fmt: skip
-        """One decode of the head: row i is a token, and float32 (n_rows, n_embd) the states of the positions before."""
+                     hidden: NDArray[np.float32], outputs: Sequence[int]) -> None:  # fmt: skip
+        """One decode of the head: row i is a token, and float32 (n_rows, n_embd) the states of the positions before.
+
+        Raises `EngineError` on any return code but 0.
+        """
         self._outputs = self._batch.fill(tokens, positions, sequences, outputs)
         self._batch.embd[: len(tokens)] = hidden
         self._run(len(tokens))
@@ -44,6 +48,9 @@ class LlamaHead(LlamaContext):
         """A head decodes nothing without hidden states. Raises `EngineError`."""
         raise EngineError("a nextn head needs the hidden states of the trunk; use decode_after")
 
-    def hidden(self) -> np.ndarray:
-        """View of float32 (n_outputs, n_embd): the head's own hidden states at the output rows."""
+    def hidden(self) -> NDArray[np.float32]:
+        """View of float32 (n_outputs, n_embd): the head's own hidden states at the output rows.
+
+        Raises `EngineError` when the last decode left none.
+        """
         return self._hidden(self._outputs)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pti_loop.engine import ContextSpec, EngineError, Unsupported
+from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Unsupported
 from pti_loop.gguf.compatible import adapter_fits, draft_fits, nextn_missing
 from pti_loop.llama import log as engine_log
 from pti_loop.llama import twin_file
@@ -61,7 +61,7 @@ class LlamaModel:
         self.loaded = Loaded(handle, self.n_vocab, self.n_layer, width, tuple(self.end_tokens), offloaded)
         """What contexts, the head and adapters are made from."""
 
-    def facts(self) -> dict[str, str | int]:
+    def facts(self) -> Facts:
         """Layers, parameters, and how many layers llama.cpp says it put on a GPU."""
         return {
             "description": self._description(),
@@ -79,7 +79,10 @@ class LlamaModel:
         return buffer.value.decode()
 
     def tokenize(self, text: str) -> list[int]:
-        """Token ids; the model's own beginning token where its vocabulary asks for one. No special-token parsing."""
+        """Token ids; the model's own beginning token where its vocabulary asks for one. No special-token parsing.
+
+        Raises `EngineError` when llama.cpp refuses the text.
+        """
         lib = library()
         raw = text.encode()
         room = len(raw) + 8
@@ -101,25 +104,34 @@ class LlamaModel:
         """A fresh context. Raises `EngineError` with llama.cpp's last words when there is no room."""
         return LlamaContext(self.loaded, spec)
 
-    def head(self, trunk: LlamaContext, spec: ContextSpec) -> LlamaHead:
-        """The nextn head beside `trunk`. Raises `Unsupported` on a model that does not have exactly one."""
+    def head(self, trunk: Context, spec: ContextSpec) -> LlamaHead:
+        """The nextn head beside `trunk`, a context of this engine.
+
+        Raises `Unsupported` on a model that does not have exactly one, and `EngineError` where its weights were not
+        loaded or `trunk` is another engine's.
+        """
         if reason := nextn_missing(self.path):
             raise Unsupported(reason)
         if self.n_nextn > 1:
             raise Unsupported(f"{self.path} has {self.n_nextn} nextn layers, of which one alone can draft")
         if not self._has_head:  # llama.cpp would make the context, and fall over at the first decode
             raise EngineError(f"{self.path.name} was loaded without its nextn head; load it with load_mtp")
+        if not isinstance(trunk, LlamaContext):
+            raise EngineError(f"a nextn head of llama.cpp needs one of its contexts, not a {type(trunk).__name__}")
         return LlamaHead(self.loaded, trunk, spec)
 
     def sibling(self, path: Path) -> LlamaModel:
-        """Another model on the same devices, for drafting. Raises `Unsupported` when it cannot draft for this one."""
+        """Another model on the same devices, for drafting.
+
+        Raises `Unsupported` when it cannot draft for this one, and `EngineError` when it does not load.
+        """
         reason = draft_fits(self.path, path)
         if reason:
             raise Unsupported(reason)
         return LlamaModel(path, self._n_gpu_layers)
 
     def twin(self, kind: str) -> LlamaModel:
-        """The same weights at fewer bits, made on the first call."""
+        """The same weights at fewer bits, made on the first call. Raises `EngineError` for what cannot be made."""
         return LlamaModel(twin_file.twin(self.path, kind, say=_say), self._n_gpu_layers)
 
     def adapter(self, path: Path) -> Adapter:
@@ -127,7 +139,10 @@ class LlamaModel:
         return Adapter(self.loaded, path)
 
     def adapted(self, spec: ContextSpec, adapter: Path) -> LlamaContext:
-        """A context with a LoRA adapter. Raises `Unsupported` when the adapter was made for other shapes."""
+        """A context with a LoRA adapter.
+
+        Raises `Unsupported` when the adapter was made for other shapes, and `EngineError` when llama.cpp refuses it.
+        """
         reason = adapter_fits(self.path, adapter)
         if reason:
             raise Unsupported(reason)
