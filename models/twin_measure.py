@@ -13,14 +13,14 @@ import argparse
 import json
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
 from scipy.special import log_softmax, softmax
 
-from bench.judge.measure.intervals import wilson
 from models import stop
-from models.tiny_measure import heldout_texts
+from models.tiny_measure import heldout_texts, share_interval
 from models.twin_data import split, topics
 from pti_loop.engine import ContextSpec
 from pti_loop.llama.model import LlamaContext, LlamaModel
@@ -44,9 +44,11 @@ def greedy(ctx: LlamaContext, prompt: list[int], n_predict: int) -> list[int]:
     return said
 
 
-def domain(base: LlamaContext, twin: LlamaContext, texts: list[list[int]]) -> dict:
+def domain(base: LlamaContext, twin: LlamaContext, texts: list[list[int]]) -> dict[str, Any]:
     """Acceptance and losses over texts of token ids, each longer than the prompt."""
-    accepted, expected, changed, losses = [], [], 0, {"base": [], "twin": []}
+    accepted: list[bool] = []
+    expected: list[float] = []
+    changed, losses = 0, dict[str, list[float]](base=[], twin=[])
     for text in texts:
         prompt = text[:PROMPT]
         answer = greedy(base, prompt, N_PREDICT)
@@ -61,7 +63,7 @@ def domain(base: LlamaContext, twin: LlamaContext, texts: list[list[int]]) -> di
             said = log_softmax(scores(ctx, known)[:-1], axis=1)
             losses[name] += (-said[np.arange(len(known) - 1), known[1:]]).tolist()
     n, hits = len(accepted), sum(accepted)
-    low, high = wilson(hits, n)
+    low, high = share_interval(hits, n)
     return {
         "texts": len(texts), "drafted": n, "accepted": hits, "rate": hits / n, "interval": [low, high],
         "expected_at_temperature_1": float(np.mean(expected)), "answers_changed": changed,
