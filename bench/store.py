@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from bench import partial_cells
 from bench.errors import UserError
 from bench.records import SCHEMA, STATUSES, TABLES, columns
 
@@ -85,7 +86,7 @@ def write_cell(folder: Path, *, config: Mapping, env: Mapping, status: Mapping, 
     if status.get("state") not in STATUSES:
         raise ValueError(f"a cell cannot be '{status.get('state')}'")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    temporary = partial_cells.make_partial(folder)
     try:
         (temporary / "cell.yaml").write_text(yaml.safe_dump({"schema": SCHEMA, **config}, sort_keys=True))
         _write_json(temporary / "env.json", env)
@@ -98,7 +99,7 @@ def write_cell(folder: Path, *, config: Mapping, env: Mapping, status: Mapping, 
                 (temporary / f"{name}.csv.gz").write_bytes(data)
         _write_json(temporary / "status.json", status)
         os.chmod(temporary, 0o755)
-        _replace(temporary, folder)
+        partial_cells.put_in_place(temporary, folder)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -106,25 +107,6 @@ def write_cell(folder: Path, *, config: Mapping, env: Mapping, status: Mapping, 
 
 def _write_json(path: Path, value: Mapping) -> None:
     path.write_text(json.dumps(value, indent=1, sort_keys=True, allow_nan=True) + "\n")
-
-
-def _replace(new: Path, old: Path) -> None:
-    """Rename over an existing folder: the old one steps aside first, so a reader sees one whole cell or none."""
-    aside = None
-    if old.exists():
-        aside = old.with_name(f".{old.name}.old")
-        shutil.rmtree(aside, ignore_errors=True)
-        old.rename(aside)
-    new.rename(old)
-    if aside:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def sweep_leftovers(machine_folder: Path) -> None:
-    """Remove half-written cells of a sweep that was killed. Only call while holding the device's lock."""
-    for path in machine_folder.glob(".*"):
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def read_status(folder: Path) -> dict | None:

@@ -20,8 +20,9 @@ from bench import engines
 from bench.config import Config, compose_points
 from bench.errors import UserError
 from bench.host import process_group
+from bench.partial_cells import clear_leftovers
 from bench.plan import Cell, cells, model_path
-from bench.store import check_writable, sweep_leftovers, write_cell
+from bench.store import check_writable, write_cell
 from pti_loop.gguf_file import GgufFile
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -119,7 +120,7 @@ def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
     began = time.monotonic()
     device = "gpu" if _offloads(config) else "cpu"
     with DeviceLock(device):
-        sweep_leftovers(planned[0].folder.parent)
+        clear_leftovers(planned[0].folder.parent)
         outcome.kept = [cell for cell in planned if cell.state == "done"]
         todo = [cell for cell in planned if cell.state != "done"]
         with Progress(todo, len(outcome.kept)) as progress:
@@ -153,7 +154,7 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
         errors = _feed(child, json.dumps(job), progress)
     except BaseException:
         process_group.end(child)  # a peer program that it runs must not go on measuring
-        sweep_leftovers(cell.folder.parent)
+        clear_leftovers(cell.folder.parent)
         raise
     after = cell.folder / "status.json"
     if child.returncode == 0 and after.exists() and after.stat().st_mtime_ns != stamp:

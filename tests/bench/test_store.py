@@ -122,13 +122,10 @@ def test_own_results_come_before_the_reference(tmp_path):
     assert [cell.machine for cell in load_cells(tmp_path / "reference")] == ["other"]
 
 
-def test_half_written_folders_are_not_cells_and_can_be_swept(tmp_path):
+def test_half_written_folders_are_not_cells(tmp_path):
     write(tmp_path / "box" / ".cell.abc")
     (tmp_path / "box" / "halved").mkdir()
     assert load_cells(tmp_path) == []
-    write(tmp_path / "box" / "cell")
-    store.sweep_leftovers(tmp_path / "box")
-    assert sorted(path.name for path in (tmp_path / "box").iterdir()) == ["cell", "halved"]
 
 
 @pytest.mark.parametrize(("file", "text"), [("cell.yaml", "schema: 99"), ("facts.json", "{"), ("cell.yaml", "a: [")])

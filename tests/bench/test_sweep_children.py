@@ -116,7 +116,9 @@ def test_an_interrupt_ends_the_child_and_what_it_started_and_leaves_no_trace(tmp
             raise KeyboardInterrupt
 
     body = """import subprocess, time
-(Path(job["folder"]).parent / ".half").mkdir(parents=True)
+from bench.partial_cells import make_partial
+Path(job["folder"]).parent.mkdir(parents=True)
+make_partial(Path(job["folder"]))
 peer = subprocess.Popen(["sleep", "60"])
 print(json.dumps({"share": 0.1, "label": f"{os.getpid()} {peer.pid}"}), flush=True)
 time.sleep(60)"""
