@@ -5,6 +5,7 @@ It measures nothing and decides nothing: the rows come from the judge, the words
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from bench.config import CONFIGS
@@ -45,6 +46,7 @@ def advice(model: str, results: Path, machine: str | None = None) -> tuple[Advic
 
     Raises `UserError` when neither holds a finished cell of this model on this machine.
     """
+    from bench.report.damaged import damaged_lines
     from pti_loop.methods import METHODS
 
     name = machine or _this_machine()
@@ -53,7 +55,10 @@ def advice(model: str, results: Path, machine: str | None = None) -> tuple[Advic
         folders = cell_folders(root)
         others |= {folder.parent.name for folder in folders}
         mine = [folder for folder in folders if folder.parent.name == name]
-        found = advise(judge_stored(mine), model, name, METHODS) if mine else None
+        findings = judge_stored(mine)
+        for told in damaged_lines(findings.cells):
+            print(told, file=sys.stderr)
+        found = advise(findings, model, name, METHODS) if mine else None
         if found is not None:
             return found, root / name
     elsewhere = sorted(others - {name})

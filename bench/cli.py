@@ -18,6 +18,7 @@ from bench.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from bench.config import Config
+    from bench.judge.findings import Findings
 
 USAGE = """usage: python -m bench VERB ...
 
@@ -100,15 +101,13 @@ def _all(rest: list[str]) -> int:
         return 0
     chosen = rest if any("experiment=" in word for word in rest) else ["+experiment=pti", *rest]
     code, config = _run_sweep(chosen)
-    _write(config, figures=True)
-    return code
+    return max(code, _write(config, figures=True))
 
 
 def _report(rest: list[str]) -> int:
     if _help("report", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\nFrom stored results only."):
         return 0
-    _write(_settings(rest), figures=True)
-    return 0
+    return _write(_settings(rest), figures=True)
 
 
 def _figures(rest: list[str]) -> int:
@@ -120,7 +119,7 @@ def _figures(rest: list[str]) -> int:
     findings, claims = _judged(config)
     for path in write_figures(findings, claims, Path(config.reports)):
         print(path)
-    return 0
+    return _tell_damaged(findings)
 
 
 def _settings(rest: list[str]) -> Config:
@@ -168,7 +167,17 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _write(config: Config, figures: bool) -> None:
+def _tell_damaged(findings: Findings) -> int:
+    """Name the cells that could not be read or judged; returns 1 where there are any, else 0."""
+    from bench.report.damaged import damaged_lines
+
+    lines = damaged_lines(findings.cells)
+    print("".join(f"{line}\n" for line in lines), end="", file=sys.stderr)
+    return 1 if lines else 0
+
+
+def _write(config: Config, figures: bool) -> int:
+    """Judge, write the report and print its verdicts; returns 1 where a cell is damaged, else 0."""
     from rich.console import Console
 
     from bench.report import print_predictions, print_verdicts, write_report
@@ -179,6 +188,7 @@ def _write(config: Config, figures: bool) -> None:
     console = Console()
     print_predictions(findings.predictions, console)
     print_verdicts(claims, Path(config.reports), console)
+    return _tell_damaged(findings)
 
 
 def _audit(rest: list[str]) -> int:

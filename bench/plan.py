@@ -19,7 +19,7 @@ from bench.errors import UserError, nearest
 from bench.host.pins import model_groups
 from bench.parameters import FILES, ONE_STREAM, STAGGER, own
 from bench.parts import joined
-from bench.store import read_status
+from bench.store import DamagedCell, read_cell, read_status
 from pti_loop.file_hash import sha256_of
 
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
@@ -45,9 +45,12 @@ class Cell:
 
     @property
     def state(self) -> str:
-        """`done`, `failed`, `unsupported`, or `missing`."""
+        """`done`, `failed`, `unsupported`, `missing`, or `damaged`: done once, with a file that cannot be read."""
         status = read_status(self.folder)
-        return status["state"] if status else "missing"
+        if status is None:
+            return "damaged" if (self.folder / "status.json").exists() else "missing"
+        done = status["state"] == "done"
+        return "damaged" if done and isinstance(read_cell(self.folder), DamagedCell) else status["state"]
 
     @property
     def engine(self) -> str:

@@ -121,8 +121,12 @@ def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
     device = "gpu" if _offloads(config) else "cpu"
     with DeviceLock(device):
         clear_leftovers(planned[0].folder.parent)
-        outcome.kept = [cell for cell in planned if cell.state == "done"]
-        todo = [cell for cell in planned if cell.state != "done"]
+        states = {cell.id: cell.state for cell in planned}
+        outcome.kept = [cell for cell in planned if states[cell.id] == "done"]
+        todo = [cell for cell in planned if states[cell.id] != "done"]
+        for cell in todo:
+            if states[cell.id] == "damaged":
+                print(f"damaged, measured again: {cell.id} {cell.label}", flush=True)
         with Progress(todo, len(outcome.kept)) as progress:
             for cell in todo:
                 progress.start(cell)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from bench.report.charts import describe, is_void
 from bench.report.conditions import CellIndex, condition
+from bench.report.damaged import DAMAGED, damaged
 from bench.report.guess_sections import acceptance, distribution, domain, predictions
 from bench.report.section import (
     Column,
@@ -161,7 +162,8 @@ def peers(tables: Ordered, index: CellIndex) -> Section:
 
 
 def failures(tables: Ordered, index: CellIndex) -> Section:
-    rows = [row for row in tables.rows("cells") if get(row, "state") not in ("done", None) or is_void(row)]
+    told = ("done", DAMAGED, None)
+    rows = [row for row in tables.rows("cells") if get(row, "state") not in told or is_void(row)]
     columns: list[Column] = [
         ("state", lambda row: number(get(row, "state")) + (", void" if is_void(row) else "")),
         ("cell", ids_of),
@@ -197,4 +199,4 @@ def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Sect
 def all_sections(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> list[Section]:
     makers = (speedup, round_time, step_cost, predictions, acceptance, distribution, domain, memory, controls,
               peers, failures)
-    return [make(tables, index) for make in makers] + [provenance(tables, claims, index)]
+    return [*damaged(tables), *(make(tables, index) for make in makers), provenance(tables, claims, index)]
