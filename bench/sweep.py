@@ -153,6 +153,7 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
     child = subprocess.Popen(
         [sys.executable, "-m", "bench.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, cwd=ROOT, start_new_session=True, env=os.environ | _CHILD,
+        preexec_fn=process_group.dies_with_parent(),
     )  # fmt: skip
     try:
         errors = _feed(child, json.dumps(job), progress)
@@ -175,6 +176,7 @@ def _feed(child: subprocess.Popen, job: str, progress) -> str:
     errors: list[str] = []
     listener = threading.Thread(target=lambda: errors.extend(child.stderr), daemon=True)
     listener.start()
+    cleared = process_group.clear_after(child)  # else a peer would go on, beside the next cell
     try:
         child.stdin.write(job)
         child.stdin.close()
@@ -186,7 +188,7 @@ def _feed(child: subprocess.Popen, job: str, progress) -> str:
             progress.advance(told["share"], told["label"])
         except (ValueError, KeyError, TypeError):
             errors.append(line)
-    child.wait()
+    cleared.join()
     listener.join(timeout=5)
     return "".join(errors)
 

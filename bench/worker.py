@@ -6,10 +6,8 @@ a kill or an exception here costs one cell, not the sweep. It imports neither pa
 
 from __future__ import annotations
 
-import ctypes
 import json
 import re
-import signal
 import sys
 import time
 from pathlib import Path
@@ -23,7 +21,6 @@ from bench.store import write_cell
 _GROUPS = {"model": ModelConfig, "method": MethodConfig, "engine": EngineConfig, "prompts": PromptsConfig,
            "measure": MeasureConfig, "peers": PeersConfig}  # fmt: skip
 
-_PR_SET_PDEATHSIG = 1
 _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
 
 
@@ -140,15 +137,8 @@ def _process(facts: dict, model) -> dict:
     return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers}
 
 
-def _die_with_parent() -> None:
-    """A sweep that is killed must not leave a process behind that still loads the machine. Linux only."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def main() -> int:
     """Entry of the child process. Exit code 0: the cell is written, whatever its state."""
-    _die_with_parent()
     job = json.loads(sys.stdin.read())
     began = time.monotonic()
     facts, tables = {}, {}

@@ -116,6 +116,7 @@ def test_an_interrupt_ends_the_child_and_what_it_started_and_leaves_no_trace(tmp
             raise KeyboardInterrupt
 
     body = """import subprocess, time
+sys.path.insert(0, os.getcwd())
 from bench.partial_cells import make_partial
 Path(job["folder"]).parent.mkdir(parents=True)
 make_partial(Path(job["folder"]))
@@ -132,6 +133,19 @@ time.sleep(60)"""
         time.sleep(0.02)
     assert not any(_runs(pid) for pid in watch.pids)
     assert list((tmp_path / "res" / "box").iterdir()) == []
+
+
+@pytest.mark.parametrize("ends", ["os.kill(os.getpid(), signal.SIGKILL)", "os.abort()", "sys.exit(0)"])
+def test_whatever_ends_a_child_ends_what_it_started(tmp_path, monkeypatch, ends):
+    """The peer has the child's standard output, and ignores what it may."""
+    body = f"""import subprocess
+peer = subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 60"])
+open({str(tmp_path / "pid")!r}, "w").write(str(peer.pid))
+{ends}"""
+    began = time.monotonic()
+    assert child(tmp_path, monkeypatch, body)["state"] == "failed"
+    assert time.monotonic() - began < 30, "the peer's end of the pipe was waited for"
+    assert not _runs(int((tmp_path / "pid").read_text()))
 
 
 def _runs(pid: int) -> bool:
