@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.errors import UserError, nearest
+from bench.host import interrupts
 
 if TYPE_CHECKING:
     from bench.config import Config
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
         print(USAGE, end="")
         return 0
     verb, rest = argv[0], list(argv[1:])
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends a sweep kindly gets whole cells too
+    interrupts.answer()
     try:
         if verb not in VERBS:
             raise UserError(f"unknown verb '{verb}'; {nearest(verb, VERBS)}")

@@ -13,6 +13,7 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -143,6 +144,7 @@ def _last(log: str) -> str:
 
 def _quantise(source: str, part: str, kind: str, threads: str, plan: str) -> int:
     """The child's work. The library writes its log to standard error, where the parent reads it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored in a background job, and too late an answer in the library
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from llama_cpp import llama_cpp as lib
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -93,3 +94,21 @@ def test_audit_of_the_published_ledger(tmp_path, capsys):
     printed = capsys.readouterr().out
     for said in ("317", "83", "10.0", "DUPLICATE"):
         assert said in printed
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("parent", [signal.SIG_DFL, signal.SIG_IGN])
+def test_a_signal_ends_a_verb_whatever_the_parent_does_with_it(number, parent):
+    """A shell starts a background job with SIGINT ignored."""
+    code = (
+        "import sys, time; from bench import cli\n"
+        "cli.VERBS['doctor'] = lambda rest: print('here', flush=True) or time.sleep(60)\n"
+        "sys.exit(cli.main(['doctor']))"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, preexec_fn=lambda: signal.signal(number, parent))  # fmt: skip
+    assert child.stdout.readline() == "here\n"
+    child.send_signal(number)
+    _, errors = child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert "interrupted" in errors
