@@ -1,25 +1,31 @@
 """The verbs of `python -m bench`. Each imports what it needs when it runs, so that the help comes at once.
 
-A `UserError` becomes one line on standard error and exit code 2. It measures, judges and prints nothing itself.
+A `UserError` becomes one line on standard error and exit code 2, any other error one line and exit code 3. It measures
+and judges nothing itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
+import os
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.errors import UserError, nearest
+from bench.errors import UserError, innermost_frame, nearest
 from bench.host import interrupts
 
 if TYPE_CHECKING:
     from bench.config import Config
     from bench.judge.findings import Findings
 
+OWN = ("bench", "pti_loop", "kernels")
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 USAGE = """usage: python -m bench VERB ...
 
 Is a claimed LLM decoding speed-up real, on this machine, with this model?
@@ -40,31 +46,70 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run a verb; returns the exit code: 0 well, 1 the answer is no, 2 something to mend, 130 interrupted."""
+    """Run a verb; returns the exit code.
+
+    0 well, 1 the answer is no, 2 something to mend, 3 a fault of the harness, 130 interrupted, 141 nobody reads on.
+    """
+    try:
+        code = _run(argv)
+        sys.stdout.flush()  # here, where a full disk is still a sentence
+        return code
+    except UserError as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        print("\ninterrupted; every finished cell is kept, the same command goes on from there", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+        _drop_output()
+        return 141
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] not in OWN:
+            lacks = f"{sys.executable} lacks {error.name}"
+            return _refuse(f"{lacks}; run `make setup`, then use .venv/bin/python in its place")
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            _drop_output()
+            what = error.filename or "a file or the output"
+            return _refuse(f"{what} cannot be written ({error.strerror}); free some room and type the same again")
+        return _refuse(str(error)) if isinstance(error, _sentences()) else _fault(error)
+
+
+def _sentences() -> tuple[type[Exception], ...]:
+    """Errors of the loop that are a sentence for the user; one whose module nobody has imported was not raised."""
+    named = (("pti_loop.engine", "EngineError"), ("pti_loop.gguf_read", "ModelFileError"))
+    return tuple(getattr(sys.modules[module], name) for module, name in named if module in sys.modules)
+
+
+def _run(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(USAGE, end="")
         return 0
     verb, rest = argv[0], list(argv[1:])
     interrupts.answer()
-    try:
-        if verb not in VERBS:
-            raise UserError(f"unknown verb '{verb}'; {nearest(verb, VERBS)}")
-        return VERBS[verb](rest)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] in ("bench", "pti_loop", "kernels"):
-            raise
-        lacks = f"{sys.executable} lacks {error.name}"
-        print(f"error: {lacks}; run `make setup`, then use .venv/bin/python in its place", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\ninterrupted; every finished cell is kept, the same command goes on from there", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
-        sys.stderr.close()
-        return 1
+    if verb not in VERBS:
+        raise UserError(f"unknown verb '{verb}'; {nearest(verb, VERBS)}")
+    return VERBS[verb](rest)
+
+
+def _refuse(sentence: str) -> int:
+    """Say what is to be mended; returns exit code 2."""
+    print(f"error: {sentence}", file=sys.stderr)
+    return 2
+
+
+def _fault(error: Exception) -> int:
+    """Say that an error is ours, so that exit code 1 always means that the answer is no; returns exit code 3."""
+    if os.environ.get("BENCH_TRACEBACK"):
+        traceback.print_exception(error)
+    said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": ")
+    print(f"error: a fault of the harness, please report it: {said} ({innermost_frame(error)}); the same with "
+          "BENCH_TRACEBACK=1 in front shows the traceback", file=sys.stderr)  # fmt: skip
+    return 3
+
+
+def _drop_output() -> None:
+    """Send what standard output still holds nowhere: the interpreter would try again at its end, and complain."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _help(verb: str, rest: Sequence[str], text: str) -> bool:
