@@ -134,6 +134,10 @@ Settings and their defaults: bench/config.py. What the groups have to choose fro
 
 
 def _run_sweep(rest: list[str]) -> tuple[int, Config]:
+    from pti_loop.load_first import load_first
+
+    if "model.engine=hf" not in rest:
+        load_first()
     from bench.sweep import summary, sweep
 
     outcome, config = sweep(rest)

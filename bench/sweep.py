@@ -151,8 +151,8 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
     before = cell.folder / "status.json"
     stamp = before.stat().st_mtime_ns if before.exists() else 0
     child = subprocess.Popen(
-        [sys.executable, "-m", "bench.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, cwd=ROOT, start_new_session=True, env=os.environ | _CHILD,
+        [sys.executable, "-m", "bench.cell_process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True, env=os.environ | _CHILD,
         preexec_fn=process_group.dies_with_parent(),
     )  # fmt: skip
     try:

@@ -1,14 +1,13 @@
-"""One cell in a process of its own: loads the model, measures, writes the cell. Started by `bench.sweep`.
+"""One cell in a process of its own: loads the model, measures, writes the cell. Started by `bench.cell_process`.
 
-It reads one JSON job from standard input and prints a line `{"share": .., "label": ..}` as it goes on. A `GGML_ASSERT`,
-a kill or an exception here costs one cell, not the sweep. It imports neither pandas nor Hydra.
+It prints a line `{"share": .., "label": ..}` as it goes on. A `GGML_ASSERT`, a kill or an exception here costs one
+cell, not the sweep. It imports neither pandas nor Hydra.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 import time
 from pathlib import Path
 
@@ -137,9 +136,8 @@ def _process(facts: dict, model) -> dict:
     return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers}
 
 
-def main() -> int:
-    """Entry of the child process. Exit code 0: the cell is written, whatever its state."""
-    job = json.loads(sys.stdin.read())
+def run(job: dict) -> int:
+    """Measure and write one cell. Exit code 0: the cell is written, whatever its state."""
     began = time.monotonic()
     facts, tables = {}, {}
     try:
@@ -175,7 +173,3 @@ def _engine_log() -> str:
     from pti_loop import llama
 
     return _FOLDER.sub("", llama.log().since())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

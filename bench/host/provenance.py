@@ -109,6 +109,9 @@ def _read(path: Path) -> str:
 
 def engine() -> dict:
     """The engine's build as the loaded library reports it. Loads the engine; raises `pti_loop.engine.EngineError`."""
+    from pti_loop.load_first import load_first
+
+    load_first()
     from pti_loop import llama
 
     facts = llama.build()
