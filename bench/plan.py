@@ -232,8 +232,9 @@ def method_files(config: Config) -> dict[str, Path]:
 
 
 def _profile_values(config: Config) -> dict:
+    """Plain values of what a profile times: nothing in it is drawn, so that all seeds share one."""
     values = _common(config)
-    for name in ("method", "streams", "temperature", "n_predict", "prompts"):
+    for name in ("method", "streams", "temperature", "n_predict", "prompts", "seed"):
         del values[name]
     values["measure"] = {key: value for key, value in values["measure"].items() if key.startswith("step_")}
     for name in ("llama_bench", "llama_batched_bench"):
