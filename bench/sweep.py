@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from bench import engines
 from bench.config import Config, compose_points
-from bench.errors import UserError
+from bench.errors import UserError, is_own
 from bench.host import process_group
 from bench.partial_cells import clear_leftovers
 from bench.plan import Cell, cells, model_path
@@ -27,6 +28,7 @@ from pti_loop.gguf_file import GgufFile
 
 ROOT = Path(__file__).resolve().parent.parent
 _LAST_WORDS = 3
+_ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
 _CHILD = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
 """Progress comes at once, and a crash names the line that it happened in."""
 
@@ -145,6 +147,7 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
 
     KeyboardInterrupt ends the child and leaves no trace of the cell.
     """
+    environment = environment | {"threads": cell.config["engine"]["threads"]}  # points of a sweep may differ in them
     job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path),
            "peers": cell.peers, "files": {key: str(path) for key, path in cell.files.items()},
            "folder": str(cell.folder.resolve()), "environment": environment}  # fmt: skip
@@ -197,8 +200,7 @@ def crash_sentence(code: int, errors: str) -> str:
     """Why a child died, from its exit code and the last lines that it wrote."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     asserted = [line for line in lines if "GGML_ASSERT" in line]
-    where = next((line for line in lines if line.startswith("File ")), "")  # of the fault handler: innermost first
-    said = asserted[-1] if asserted else where or " | ".join(lines[-_LAST_WORDS:]) or "it printed nothing"
+    said = asserted[-1] if asserted else _place(lines) or " | ".join(lines[-_LAST_WORDS:]) or "it printed nothing"
     if code < 0:
         name = signal.Signals(-code).name
         hint = {
@@ -207,6 +209,22 @@ def crash_sentence(code: int, errors: str) -> str:
         }.get(name, "")
         return f"the process was ended by {name}: {said}{hint}"
     return f"the process ended with code {code}: {said}"
+
+
+def _place(lines: list[str]) -> str:
+    """Where a child failed, from what Python printed: the innermost frame of our own code, else of any.
+
+    The fault handler prints frames innermost first, a traceback has them last, with the error below.
+    """
+    begins = [place for place, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    lines = lines[begins[-1] :] if begins else lines
+    frames = [(place, line) for place, line in enumerate(lines) if line.startswith("File ")]
+    own = [(place, line) for place, line in frames if is_own(line.partition('"')[2].partition('"')[0])] or frames
+    if not own:
+        return ""
+    where = re.sub(r'"[^"]*/', '"', own[-1 if begins else 0][1])  # records travel, and a folder tells about a machine
+    error = next((line for line in lines[frames[-1][0] + 1 :] if _ERROR.match(line)), lines[-1])
+    return f"{error} ({where})" if begins else where
 
 
 def summary(outcome: Outcome) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from bench import engines
 from bench.arms import Prompt
 from bench.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
-from bench.errors import UserError
+from bench.errors import UserError, innermost_frame
 from bench.store import write_cell
 
 _GROUPS = {"model": ModelConfig, "method": MethodConfig, "engine": EngineConfig, "prompts": PromptsConfig,
@@ -155,17 +155,13 @@ def run(job: dict) -> int:
 
 
 def _status_of(error: Exception) -> dict:
-    import traceback
-
     from pti_loop.engine import EngineError, Unsupported
 
     if isinstance(error, Unsupported):
         return {"state": "unsupported", "reason": _FOLDER.sub("", str(error))}
     if isinstance(error, (UserError, EngineError)):
         return {"state": "failed", "reason": _FOLDER.sub("", str(error))}
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    reason = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-    return {"state": "failed", "reason": reason}
+    return {"state": "failed", "reason": f"{type(error).__name__}: {error} ({innermost_frame(error)})"}
 
 
 def _engine_log() -> str:

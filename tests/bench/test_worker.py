@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from bench.worker import _engine_log
+from bench.errors import nearest
+from bench.worker import _engine_log, _status_of
 from pti_loop import llama, twin_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +27,18 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_records_hold_no_folder_of_any_model(monkeypatch, line, kept):
     monkeypatch.setattr(llama.log(), "since", lambda: line)
     assert _engine_log() == kept
+
+
+def test_a_failure_names_the_innermost_frame_of_our_own_code():
+    """Not the line of a library that was called with something wrong, nor the test's."""
+    with pytest.raises(TypeError) as raised:
+        nearest(None, ["a"])
+    status = _status_of(raised.value)
+    assert status["state"] == "failed"
+    assert re.fullmatch(r"TypeError: .* \(errors\.py:\d+\)", status["reason"])
+    with pytest.raises(ValueError) as raised:
+        int("x")
+    assert "(test_worker.py:" in _status_of(raised.value)["reason"], "any code where none is ours"
 
 
 ORDER = """
