@@ -1,6 +1,6 @@
 """The one table of README.md, made from the committed reference results. It computes nothing.
 
-`python -m bench.report.readme` writes it into the README; a test compares it, so that the two cannot drift apart.
+`python -m bench.readme` writes it into the README; a test compares it, so that the two cannot drift apart.
 """
 
 from __future__ import annotations
@@ -15,23 +15,12 @@ from bench.report.tables.values import Row, fixed
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference"
-BEGIN, END = "<!-- table: python -m bench.report.readme -->", "<!-- end of table -->"
+BEGIN, END = "<!-- table: python -m bench.readme -->", "<!-- end of table -->"
 _PUBLISHED = {
-    ("stagger", "published", 2): "1.57", ("stagger", "published", 3): "1.75", ("stagger", "published", 4): "1.96",
-    ("stagger", "distinct", 4): "0.77 (later, its author)", ("packed", "published", 4): "1.95 in sum (later)",
+    "stagger x2 emission=published": "1.57", "stagger x3 emission=published": "1.75",
+    "stagger x4 emission=published": "1.96", "stagger x4 emission=distinct rebuild=exact": "0.77 (later, its author)",
+    "packed x4": "1.95 in sum (later)",
 }  # fmt: skip
-_NAMES = {
-    ("stagger", "published"): "PTI's published loop, {} streams",
-    ("stagger", "distinct"): "the same, each token said once, {} streams",
-    ("packed", "published"): "{} different prompts in one batch",
-    ("jacobi", "published"): "guesses of the step before, window {}",
-    ("lookup", "published"): "prompt lookup, up to {draft} guesses copied from the text before",
-    ("twin", "published"): "a twin at fewer bits ({twin}) drafts up to {draft}",
-    ("adapter", "published"): "a twin with a LoRA adapter drafts up to {draft}",
-    ("draft", "published"): "a smaller model drafts up to {draft}",
-    ("mtp", "published"): "the model's nextn head drafts up to {draft}",
-    ("lookup_mtp", "published"): "lookup up to {draft}, or the nextn head",
-}
 
 
 def table(findings: Any) -> str:
@@ -55,34 +44,21 @@ def _part(rows: Sequence[Row], index: CellIndex) -> str:
         "| way of decoding | one answer | in sum over streams | every emit counted | published | output |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    order = list(_NAMES)
-    for row in sorted(answers, key=lambda row: (order.index((row["method"], row["emission"])), row["streams"])):
+    for row in sorted(answers, key=lambda row: (row["guesses"], row["method"], row["short"])):
         lines.append(_line(row, sums.get(row["cells"][0])))
     return "\n".join(lines)
 
 
 def _line(row: Row, together: Row | None) -> str:
-    kind = (row["method"], row["emission"])
-    drafted = row["rebuild"] == "mtp" or "drafter" in row
     cells = [
-        _name(row),
+        row["label"],
         f"**{_interval(row)}**",
         _interval(together) if together else "the same",
         fixed(row["counted_speedup"], 2) if row["counted_per_round"] != row["tokens_per_round"] else "the same",
-        "none" if drafted else _PUBLISHED.get((*kind, row["streams"]), "none"),
+        _PUBLISHED.get(row["short"], "none"),
         row["lossless"],
     ]
     return "| " + " | ".join(cells) + " |"
-
-
-def _name(row: Row) -> str:
-    """What the arm is, in words."""
-    name = _NAMES[row["method"], row["emission"]].format(row["streams"], **row)
-    if row["rebuild"] == "mtp":
-        name += ", the nextn head guesses for the leading one"
-    if "drafter" in row:
-        name += f", each with up to {row['draft']} guesses of {row['drafter']}"
-    return name + (", gated" if row.get("gate") else "")
 
 
 def _interval(row: Row) -> str:

@@ -7,10 +7,14 @@ is emitted is the target's own draw, whatever was proposed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from pti_loop.engine import Context, Model
 from pti_loop.sampling import Sampler
+from pti_loop.settings import Settings
 
 
 class Drafter:
@@ -48,9 +52,31 @@ class Source:
         """A drafter for one answer; `sampler` draws as the target's does, for drafters that draw."""
         raise NotImplementedError
 
-    def facts(self) -> dict:
+    def facts(self) -> dict[str, Any]:
         """What it is made of, for a record."""
         return {}
 
     def close(self) -> None:
         """Free models and contexts."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What drafters are made for: a model, the context that will verify, and a sample of the text it will see."""
+
+    model: Model
+    ctx: Context
+    settings: Settings
+    sample: Sequence[int]
+    answers: int = 1
+
+
+class Plain(Source):
+    """Drafters that need nothing."""
+
+    def __init__(self, make: Callable[[], Drafter]) -> None:
+        self._make = make
+
+    def drafter(self, answer: int, sampler: Sampler) -> Drafter:
+        """One for each answer."""
+        return self._make()

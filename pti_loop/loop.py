@@ -1,4 +1,4 @@
-"""What every decode loop shares: the settings of a run, the draws of a round, and the source of guesses.
+"""What every decode loop shares: the draws of a round, the source of guesses, and the trace that it writes to.
 
 It knows nothing about which method is running, and nothing about benchmarks.
 """
@@ -6,53 +6,12 @@ It knows nothing about which method is running, and nothing about benchmarks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from pti_loop.drafter import Source
 from pti_loop.engine import Context, EngineError, prefill
 from pti_loop.ledger import Trace
 from pti_loop.sampling import Choice, Sampler
-
-if TYPE_CHECKING:
-    from pti_loop.drafter import Source
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Parameters of a method for one run. `n_predict` counts tokens of one answer, the prefill's token included."""
-
-    streams: int = 1
-    n_predict: int = 32
-    emission: str = "published"
-    """`published` emits what every stream says each round, as the loop behind 38.1 tok/s does; `distinct` only news."""
-    rebuild: str = "none"
-    """After a full accept: `none` slides every stream by one token; `exact` makes new guesses by single decodes; `mtp`
-    lets the model's nextn head make the leading stream's guess in place of one of them."""
-    draws: str = "independent"
-    """`independent`: a guess has its own random number; `coupled`: it shares the number of the draw it predicts;
-    `greedy` (drafters that are models): it is the most likely token."""
-    stop: str = "tokens"
-    """`tokens`: after n_predict distinct tokens; `rounds`: after n_predict - 1 rounds, as the published loop does."""
-    draft: int = 7
-    """Most guesses a round, of every method that has a drafter."""
-    ngram: int = 4
-    """`lookup`: longest n-gram that is looked for; the shortest is 2, or 1 when this is 1."""
-    gate: bool = False
-    """`lookup`: leave weak matches alone after misses."""
-    adaptive: bool = False
-    """`lookup`: let the draft length climb 7, 15, 31 on full accepts."""
-    head_draft: int = 1
-    """`lookup_mtp`: guesses that the head makes where lookup has none; `mtp` makes `draft`."""
-    rollback: str = "rewind"
-    """How rejected tokens are forgotten: a name of `pti_loop.rollback.STRATEGIES`."""
-    drafter: str = "none"
-    """`packed`: what guesses for each of the answers; `none` decodes one token of each."""
-    draft_model: str = ""
-    """`draft`: path of the smaller model."""
-    twin: str = "q2_k"
-    """`twin`: type that the copy of the weights is quantised to."""
-    adapter: str = ""
-    """`adapter`: path of the LoRA adapter that makes the drafter."""
+from pti_loop.settings import Settings
 
 
 class Guesses:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.host import cpus, memory
+from bench.host import cpus, libraries, memory
 from bench.host.pins import ROOT
 
 PACKAGES = ("llama-cpp-python", "numpy", "pandas", "scipy", "hydra-core", "omegaconf", "gguf", "matplotlib")
@@ -112,15 +112,21 @@ def _read(path: Path) -> str:
 
 
 def engine() -> dict[str, Any]:
-    """The engine's build as the loaded library reports it. Loads the engine; raises `pti_loop.engine.EngineError`."""
+    """The engine's build: what the loaded library reports, and the hashes of the files that were loaded.
+
+    Its name ends in a digest of these, so a patched library is another build. Loads the engine; raises
+    `pti_loop.engine.EngineError`.
+    """
     from pti_loop.llama import library
 
     facts = library.build()
-    names = backends(facts["system_info"], library.devices())
+    names = backends(facts["system_info"], library.devices())  # after it every backend's library is loaded
+    files = libraries.hashes(libraries.loaded(library.library_path()))
     version = facts["binding"].split()[-1]
     commit = full_commit(facts["llama_cpp_commit"])
     kind = "-".join(name.lower() for name in names if name != "CPU") or "cpu"
-    return {**facts, "llama_cpp_commit": commit, "build": f"{version}-{commit}-{kind}", "backends": names}
+    name = f"{version}-{commit}-{kind}+{libraries.digest(files)}"
+    return {**facts, "llama_cpp_commit": commit, "build": name, "backends": names, "libraries": files}
 
 
 def backends(system_info: str, devices: list[str]) -> list[str]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bench.judge.arm import arm_of
 from bench.judge.claims.synthetic import about_model
-from bench.parameters import COLUMNS
 
 if TYPE_CHECKING:
     from bench.records.cells import StoredCell
@@ -81,15 +81,15 @@ def origin(cell: StoredCell) -> Row:
 
 def subject(cell: StoredCell) -> Row:
     """What a contrast cell is about: model, method and its parameters."""
-    config, method = cell.config, cell.config.get("method") or {}
+    config, arm = cell.config, arm_of(cell)
     return {
         **about_model(cell),
-        "method": method.get("name", ""),
-        "emission": method.get("emission", ""),
-        "rebuild": method.get("rebuild", ""),
-        "draws": method.get("draws", ""),
-        "stop": method.get("stop", "tokens"),
-        **{key: method[key] for key in COLUMNS if key in method},
+        "method": arm.method,
+        **arm.parameters,
+        "parameters": dict(arm.parameters),
+        "guesses": arm.guesses,
+        "label": arm.label,
+        "short": arm.short,
         "streams": config.get("streams", 1),
         "temperature": float(config.get("temperature", 0.0)),
         "n_predict": config.get("n_predict"),

@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import MISSING, astuple, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import numpy as np
 import yaml
 
 from bench.errors import UserError
+from bench.records import schema_1
 from bench.records.rows import SCHEMA, STATUSES, TABLES, columns
 
 REFERENCE = "reference"
@@ -142,27 +143,46 @@ def _no_rows(record: type) -> Columns:
 
 
 def _columns(path: Path, record: type) -> Columns:
-    """A table by column. numpy's reader: a frame would take longer to make than these small tables take to read."""
+    """A table by column; one that the file lacks has its field's default. Raises `UserError` on any other difference.
+
+    numpy's reader: a frame would take longer to make than these small tables take to read.
+    """
     try:
         lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     except FileNotFoundError:
         return _no_rows(record)
     header = lines[0].split(",") if lines else []
-    if header != columns(record):
+    known = [field for field in fields(record) if field.name in header]
+    absent = {field.name: field.default for field in fields(record) if field.name not in header}
+    if header != [field.name for field in known] or MISSING in absent.values():
         raise UserError(f"{path} has the columns {header}, this version reads {columns(record)}")
     # No word is longer than its line, so nothing is cut off.
     word = f"U{max(map(len, lines))}"
-    kinds = [(field.name, _KINDS.get(str(field.type), word)) for field in fields(record)]
+    kinds = [(field.name, _KINDS.get(str(field.type), word)) for field in known]
     rows = np.loadtxt(lines[1:], dtype=kinds, delimiter=",", quotechar='"', comments=None, ndmin=1)
-    return {name: np.ascontiguousarray(rows[name]) for name in header}
+    found = {name: np.ascontiguousarray(rows[name]) for name in header}
+    return found | {name: np.full(len(rows), default) for name, default in absent.items()}
+
+
+READERS = {1: schema_1.converted, SCHEMA: dict}
+"""What makes a configuration of each schema one of today's."""
+
+
+def _of_today(folder: Path, config: dict) -> dict:
+    """The configuration in today's schema. Raises `UserError` for one that this version does not know."""
+    schema = config.get("schema")
+    if schema not in READERS:
+        newer = isinstance(schema, int) and schema > SCHEMA
+        way = f"release {schema}.0 or later of pti-bench reads it" if newer else f"known are {sorted(READERS)}"
+        raise UserError(f"{folder}/cell.yaml is of schema {schema}, this version reads up to {SCHEMA}; {way}")
+    return READERS[schema](config)
 
 
 def load_cell(folder: Path) -> StoredCell:
     """Read one cell. Raises `UserError` naming the file when it is damaged or of another schema."""
     try:
         config = yaml.load((folder / "cell.yaml").read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        if config.get("schema") != SCHEMA:
-            raise UserError(f"{folder}/cell.yaml is of schema {config.get('schema')}, this version reads {SCHEMA}")
+        config = _of_today(folder, config)
         parts = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("env", "facts", "status")}
         tables = {name: _columns(folder / f"{name}.csv.gz", record) for name, record in TABLES.items()}
     except (OSError, ValueError, yaml.YAMLError) as error:

@@ -16,8 +16,10 @@ __all__ = [
     "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "RecordError", "Round", "Run", "Step", "columns",
 ]  # fmt: skip
 
-SCHEMA = 1
-"""Version of the record files. 1: runs, rounds, ledger, draws, steps, counts, facts; a table may be absent."""
+SCHEMA = 2
+"""Version of the record files. 1: runs, rounds, ledger, draws, steps, counts, facts; a table may be absent. 2: the
+method has its own parameters and its declaration, and the hashes of weights and files are beside the configuration; a
+column that has a default may be absent, a column that is not known may not be there."""
 
 STATUSES = ("done", "failed", "unsupported")
 ARMS = ("baseline", "again", "treatment", "sabotage", "oracle", "solo")
@@ -69,8 +71,11 @@ class Step:
     """`sequences`: one token in each of `width` sequences; `tokens`: `width` tokens of one sequence."""
     decode_ns: int
     n_past: int
+    settled: int = 1
+    """0 for the first decodes of a width, before its series was flat; they tell what a change of width costs."""
 
     def __post_init__(self) -> None:
+        _require(self.settled in (0, 1), f"step of width {self.width}: settled is {self.settled}, expected 0 or 1")
         _require(self.layout in ("sequences", "tokens"), f"step of width {self.width}: unknown layout '{self.layout}'")
 
 

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pti_loop.drafter import Drafter
+from pti_loop.drafter import Drafter, Plain, Source, Target
+from pti_loop.parameters import LOOKUP, ROLLBACK, Spec
+from pti_loop.settings import Settings
+
+SPEC = Spec(
+    "lookup", "prompt lookup, up to {draft} guesses copied from the text before",
+    help="guesses copied from the text before",
+    parameters=(*LOOKUP, ROLLBACK),
+)
 
 LENGTHS = (7, 15, 31)
 """Draft lengths of the adaptive mode, short to long."""
@@ -109,3 +117,19 @@ class Lookup(Drafter):
         while length < min(LONGEST_MATCH, start) and text[start - 1 - length] == text[-1 - length]:
             length += 1
         return length
+
+
+def length(settings: Settings) -> int:
+    """Most guesses of lookup, alone or beside a head."""
+    return LENGTHS[-1] if settings.adaptive else int(settings.draft)
+
+
+def lookup_of(settings: Settings) -> Lookup:
+    """The drafter with these parameters."""
+    return Lookup(longest=settings.ngram, shortest=min(settings.ngram, 2), gate=settings.gate,
+                  adaptive=settings.adaptive)  # fmt: skip
+
+
+def make(target: Target) -> Source:
+    """Needs nothing but the text."""
+    return Plain(lambda: lookup_of(target.settings))

@@ -11,9 +11,21 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pti_loop.draft.lookup import Lookup
+from pti_loop.draft.heads import Heads
+from pti_loop.draft.lookup import Lookup, length, lookup_of
 from pti_loop.draft.mtp import Mtp
-from pti_loop.drafter import Drafter
+from pti_loop.drafter import Drafter, Source, Target
+from pti_loop.parameters import DRAWS, LOOKUP, ROLLBACK, Parameter, Spec, with_defaults
+
+__all__ = ["SPEC", "LookupMtp", "length", "make"]
+
+SPEC = Spec(
+    "lookup_mtp", "lookup up to {draft}, or the nextn head",
+    help="lookup where the text repeats, the nextn head where it does not; the head vetoes a fresh match",
+    parameters=(*with_defaults(LOOKUP, gate=True),
+                Parameter("head_draft", 1, "guesses that the head makes where lookup has none", least=1),
+                DRAWS, ROLLBACK), hidden=True,
+)  # fmt: skip
 
 ESCALATED = 1
 """Full accepts of a copy in a row behind which the head is not asked."""
@@ -53,3 +65,10 @@ class LookupMtp(Drafter):
         self._mtp.observe(confirmed, rejected, drafted)
         right = self._copied and drafted > 0 and len(confirmed) - 1 == drafted
         self._run = self._run + 1 if right else 0
+
+
+def make(target: Target) -> Source:
+    """The head's context. Raises `Unsupported` on a model without a head that guesses ahead."""
+    settings = target.settings
+    return Heads(target, lambda head, speak, answer: LookupMtp(lookup_of(settings), Mtp(head, speak, answer),
+                                                               settings.head_draft))  # fmt: skip

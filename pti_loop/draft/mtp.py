@@ -12,8 +12,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pti_loop.drafter import Drafter
+from pti_loop.draft.heads import Heads
+from pti_loop.drafter import Drafter, Source, Target
 from pti_loop.engine import EngineError, Head
+from pti_loop.parameters import DRAFT, DRAWS, ROLLBACK, Spec, with_defaults
+
+SPEC = Spec(
+    "mtp", "the model's nextn head drafts up to {draft}",
+    help="guesses of the model's own nextn head",
+    parameters=(*with_defaults((DRAFT,), draft=1), DRAWS, ROLLBACK), hidden=True,
+)  # fmt: skip
 
 _STUCK = "the memory of the nextn head does not drop its own guesses"
 
@@ -90,3 +98,8 @@ class Mtp(Drafter):
         if place == 0:
             return np.zeros_like(next(iter(self._states.values())))
         return self._states[place - 1]
+
+
+def make(target: Target) -> Source:
+    """The head's context. Raises `Unsupported` on a model without a head that guesses ahead."""
+    return Heads(target, Mtp)

@@ -4,51 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pti_loop.draft.sources import Target
-from pti_loop.loop import Decoder, Settings
+from pti_loop.loop import Decoder
+from pti_loop.method import Method
+from pti_loop.parameters import Spec
 
-NAME = "autoregressive"
-
-
-def guesses(settings: Settings) -> bool:
-    """Whether it proposes tokens that may be wrong."""
-    return False
+SPEC = Spec("autoregressive", "plain decoding", help="one token a step", guesses=False)
 
 
-def rolls_back(settings: Settings) -> bool:
-    """Whether it forgets rejected tokens by a strategy of `pti_loop.rollback`."""
-    return False
+class Loop(Method):
+    """The baseline."""
 
-
-def layout(settings: Settings) -> str:
-    """What the rows of a decode are."""
-    return "tokens"
-
-
-def sequences(settings: Settings) -> int:
-    """Sequences that the context must hold."""
-    return 1
-
-
-def width(settings: Settings) -> int:
-    """Tokens in one decode."""
-    return 1
-
-
-def needs(settings: Settings) -> dict:
-    """Further fields of the context's spec."""
-    return {}
-
-
-def source(target: Target) -> None:
-    """There is no drafter."""
-
-
-def run(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
-    """Decode every prompt alone, each in a cleared context with a timed window of its own."""
-    for answer, prompt in enumerate(prompts):
-        decoder.ctx.clear()
-        _one(decoder, answer, prompt)
+    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+        """Decode every prompt alone, each in a cleared context with a timed window of its own."""
+        for answer, prompt in enumerate(prompts):
+            decoder.ctx.clear()
+            _one(decoder, answer, prompt)
 
 
 def _one(decoder: Decoder, answer: int, prompt: Sequence[int]) -> None:

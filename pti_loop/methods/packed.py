@@ -5,65 +5,69 @@ With a drafter every answer also has guesses of its own, and one decode verifies
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pti_loop import speculative
-from pti_loop.draft.sources import KINDS, Target
-from pti_loop.drafter import Source
-from pti_loop.loop import Decoder, Settings
+from pti_loop.drafter import Source, Target
+from pti_loop.guessing import Drafts, drafter
+from pti_loop.loop import Decoder
+from pti_loop.method import Method
+from pti_loop.parameters import NONE, Parameter, Spec
 from pti_loop.rollback import STRATEGIES
+from pti_loop.settings import Settings
 
-NAME = "packed"
-
-
-def guesses(settings: Settings) -> bool:
-    """Whether it proposes tokens that may be wrong."""
-    return settings.drafter != "none"
-
-
-def rolls_back(settings: Settings) -> bool:
-    """Whether it forgets rejected tokens by a strategy of `pti_loop.rollback`."""
-    return settings.drafter != "none"
-
-
-def layout(settings: Settings) -> str:
-    """What the rows of a decode are; with guesses, windows of several sequences."""
-    return "tokens" if settings.drafter != "none" else "sequences"
+SPEC = Spec(
+    "packed", "{streams} different prompts in one batch",
+    help="N different prompts in one batch",
+    parameters=(
+        Parameter("drafter", NONE, "what guesses for each of the answers; none decodes one token of each",
+                  kind="drafter", words={"*": ", each with guesses of {drafter}"}),
+    ),
+    answers="independent", layout="sequences", guesses=False,
+)  # fmt: skip
 
 
-def sequences(settings: Settings) -> int:
-    """Sequences that the context must hold."""
-    spares = STRATEGIES[settings.rollback].spares if settings.drafter != "none" else 0
-    return settings.streams * (1 + spares)
+class Loop(Method):
+    """One decode a round for all answers."""
 
+    def _drafts(self, settings: Settings) -> Drafts | None:
+        return None if settings.drafter == NONE else drafter(settings.drafter)
 
-def width(settings: Settings) -> int:
-    """Most tokens in one decode."""
-    return settings.streams * (1 + length(settings))
+    def rolls_back(self, settings: Settings) -> bool:
+        """With a drafter."""
+        return self._drafts(settings) is not None
 
+    def sequences(self, settings: Settings) -> int:
+        """One an answer, and what a rollback keeps."""
+        spares = STRATEGIES[settings.rollback].spares if self._drafts(settings) else 0
+        return settings.streams * (1 + spares)
 
-def length(settings: Settings) -> int:
-    """Most guesses of one answer and round."""
-    return KINDS[settings.drafter].length(settings) if settings.drafter != "none" else 0
+    def width(self, settings: Settings) -> int:
+        """The newest token and the guesses of every answer."""
+        return settings.streams * (1 + self._length(settings))
 
+    def needs(self, settings: Settings) -> Mapping[str, Any]:
+        """What the drafter needs of the target."""
+        drafts = self._drafts(settings)
+        return drafts.needs(settings) if drafts else {}
 
-def needs(settings: Settings) -> dict:
-    """Further fields of the context's spec."""
-    return KINDS[settings.drafter].needs(settings) if settings.drafter != "none" else {}
+    def source(self, target: Target) -> Source | None:
+        """What the drafters need, one for each answer."""
+        drafts = self._drafts(target.settings)
+        return drafts.make(target) if drafts else None
 
+    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+        """Decode every prompt. All answers have the same length."""
+        if self._drafts(decoder.settings):
+            speculative.decode(decoder, prompts, self._length(decoder.settings))
+        else:
+            _one_token_each(decoder, prompts)
 
-def source(target: Target) -> Source | None:
-    """What the drafters need, one for each answer."""
-    kind = target.settings.drafter
-    return None if kind == "none" else KINDS[kind].make(target)
-
-
-def run(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
-    """Decode every prompt. All answers have the same length."""
-    if decoder.settings.drafter != "none":
-        speculative.decode(decoder, prompts, length(decoder.settings))
-    else:
-        _one_token_each(decoder, prompts)
+    def _length(self, settings: Settings) -> int:
+        """Most guesses of one answer and round."""
+        drafts = self._drafts(settings)
+        return drafts.length(settings) if drafts else 0
 
 
 def _one_token_each(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:

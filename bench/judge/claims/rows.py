@@ -35,12 +35,17 @@ class Tables(Protocol):
 NAMES = ("machine", "model")
 """Scope keys that are compared as names: only rows of that machine or model can say anything."""
 
-DEFAULTS = {"prompt_class": "all", "position": 0, "layout": "sequences", "signal": "acceptance", "window": 0}
-"""What a row must be when the claim says nothing: all prompts together, all positions pooled, one token a sequence,
-acceptance itself as the signal of a domain, whole answers."""
+DEFAULTS = {"prompt_class": "all", "position": 0, "layout": "sequences"}
+"""What a row must be when the claim says nothing: all prompts together, all positions pooled, one token a sequence."""
 
-DEFAULTS_OF = {"kernels": {"cache": "cold"}, "counters": {"helper": False}, "ssq": {}}
-"""The same for tables of kernels: nothing of the weights in the cache before, and the kernel that the case is about."""
+DEFAULTS_OF = {
+    "domain": DEFAULTS | {"signal": "acceptance", "window": 0},
+    "kernels": {"cache": "cold"},
+    "counters": {"helper": False},
+    "ssq": {},
+}  # fmt: skip
+"""The same for other tables: acceptance itself as the signal of a domain, and whole answers; of kernels, nothing of the
+weights in the cache before, and the kernel that the case is about."""
 
 TABLES = {
     "speedup": "speedup", "rate": "speedup", "aggregate": "speedup", "tokens_per_round": "speedup",
@@ -52,6 +57,9 @@ COLUMNS = {
     "tokens_per_round": "tokens_per_round", "lossless": "identical_share", "step_cost": "relative_cost",
     "acceptance": "rate", "memory": "per_stream_bytes", "bandwidth": "read_gb_s", "kernel": "gb_s",
 }  # fmt: skip
+
+KERNEL_TABLES = ("kernels", "counters", "ssq")
+"""Tables that `python -m bench kernels` fills."""
 
 INTERVAL_OF = {"speedup": "speedup", "step_cost": "relative_cost", "acceptance": "rate"}
 """The column that `ci_low` and `ci_high` of a table belong to."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bench.parameters import guesses
-
 if TYPE_CHECKING:
     from bench.judge.claims.sheet import Claim
     from bench.records.cells import StoredCell
@@ -44,7 +42,7 @@ def no_evidence(claim: Claim, table: str, row: Mapping[str, Any]) -> str:
     text = claim.metric in _OF_THE_TEXT or claim.rule.test in ("lossless", "collision") or table == "acceptance"
     if text or claim.rule.column in ("tokens_per_round", "identical_share"):
         return f"{row['model']} has random weights, and what it says is no evidence of {claim.metric}."
-    plain = not guesses(row) or claim.rule.column == "baseline_tok_s"
+    plain = not row.get("guesses") or claim.rule.column == "baseline_tok_s"
     if table not in _OF_THE_SHAPE and not plain:
         return f"{row['model']} has random weights, and this speed depends on which guesses its text accepts."
     return ""

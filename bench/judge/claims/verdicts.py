@@ -15,7 +15,7 @@ from bench.errors import UserError
 from bench.judge.claims.arithmetic import FORMULAS, half_last_digit, in_unit, other_reading, reachable, recompute
 from bench.judge.claims.facts import Facts, find_fact
 from bench.judge.claims.rows import (
-    DEFAULTS_OF,
+    KERNEL_TABLES,
     Row,
     Tables,
     by_machine,
@@ -89,7 +89,7 @@ def _needs(claim: Claim) -> str:
         return claim.rule.needs
     if table_of(claim) in ("step_cost", "memory", "bandwidth"):
         return "a profile of the machine (python -m bench sweep profile=true)"
-    if table_of(claim) in DEFAULTS_OF:
+    if table_of(claim) in KERNEL_TABLES:
         return "the kernels on a GPU (python -m bench kernels)"
     scope = {key: value for key, value in claim.scope.items() if key in SWEEP_KEYS and value != "any"}
     return "python -m bench sweep " + " ".join(f"{SWEEP_KEYS[key]}={_override(value)}" for key, value in scope.items())

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.judge.findings import OK, VOID, WARNING, Control, rerun, subject
+from bench.judge.arm import arm_of
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.judge.measure.acceptance import draws_disagree
 from bench.judge.measure.intervals import CONTROL_CONFIDENCE, Estimate
 from bench.judge.measure.layout import design
 from bench.judge.measure.lossless import DIVERGENT, grade_arm, unexplained
-from bench.parameters import guesses
 
 if TYPE_CHECKING:
     from bench.judge.measure.runs import RunTable
@@ -38,7 +38,7 @@ Rule = Callable[[int, int, bool, "Estimate | None"], tuple[list[str], bool, str]
 
 def arm_controls(cell: StoredCell, table: RunTable) -> list[Control]:
     """All checks of this module for one cell."""
-    proposes = guesses(subject(cell))
+    proposes = arm_of(cell).guesses
     compared = [arm for arm in ("treatment", "sabotage", "oracle") if table.of(arm).any()]
     hidden = unexplained(cell, table, compared)
     controls = [same_arm_twice(cell, table), noise(cell), grades(cell, hidden.get("treatment")), denominator(table)]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.findings import OK, VOID, WARNING, Control, rerun, subject
+from bench.judge.arm import arm_of
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 
 if TYPE_CHECKING:
     from bench.judge.measure.runs import RunTable
@@ -118,16 +119,15 @@ def steady_clock(cell: StoredCell, table: RunTable) -> Control:
 
 
 def sound_ledger(cell: StoredCell, table: RunTable) -> list[Control]:
-    """No token twice, none beyond what was asked for, none skipped; except where the method is known to repeat."""
-    tokens, about = table.tokens, subject(cell)
+    """No token twice, none beyond what was asked for, none skipped; except where the method declares that it does."""
+    tokens, arm = table.tokens, arm_of(cell)
     treated = table.of("treatment") | table.of("sabotage") | table.of("oracle")
-    published = about["emission"] == "published"
-    excused = treated & published
+    excused = treated & arm.repeats
     twice, total = int(tokens.duplicates.sum()), int(tokens.counted.sum() + tokens.first.sum())
     controls = [
         _fault(cell, table, "duplicates", tokens.duplicates, ~excused, "emits {} tokens a second time"),
         _fault(cell, table, "gaps", tokens.gaps, np.ones_like(excused), "skips {} positions"),
-        _fault(cell, table, "requested", _beyond(table), ~(excused & (about["stop"] == "rounds")),
+        _fault(cell, table, "requested", _beyond(table), ~(treated & arm.by_rounds),
                "emits {} tokens more than were asked for"),
     ]  # fmt: skip
     if controls[0].severity == OK and twice:
@@ -135,7 +135,7 @@ def sound_ledger(cell: StoredCell, table: RunTable) -> list[Control]:
         controls[0] = Control("duplicates", WARNING, sentence, twice / total)
     if int(tokens.conflicts[~excused].sum()):
         controls.append(_fault(cell, table, "conflicts", tokens.conflicts, ~excused, "changes {} emitted tokens"))
-    controls.append(_equal_length(table, about["stop"] == "rounds"))
+    controls.append(_equal_length(table, arm.by_rounds))
     return controls
 
 

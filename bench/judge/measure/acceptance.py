@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.judge.arm import arm_of
 from bench.judge.findings import Row, origin, settings, subject
 from bench.judge.measure.intervals import mean_interval, wilson
 from pti_loop.ledger import RecordError
@@ -123,9 +124,9 @@ def acceptance_rows(cell: StoredCell, table: RunTable) -> list[Row]:
 
 def certain(cell: StoredCell) -> bool:
     """Whether the guess must equal the draw whatever the model is: twins that draw alike."""
-    method = cell.config.get("method") or {}
-    alike = float(cell.config.get("temperature", 0.0)) == 0.0 or method.get("draws") == "coupled"
-    return method.get("name") == "stagger" and alike
+    arm = arm_of(cell)
+    alike = float(cell.config.get("temperature", 0.0)) == 0.0 or arm.parameters.get("draws") == "coupled"
+    return arm.answers == "copies" and alike
 
 
 def draws_disagree(table: RunTable) -> str | None:

@@ -1,7 +1,8 @@
 """Where a round's time goes, and whether tokens per round over relative round cost give the speed-up.
 
 Both factors come from other columns than the speed-up does: tokens and window make the speed-up, the rounds table the
-cost, the step-cost curve of a profile the prediction. Of a method it knows only how its rounds are laid out.
+cost. It also finds the step-cost curve that belongs to a cell; it predicts nothing. Of a method it knows only how its
+rounds are laid out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bench.judge.arm import arm_of
 from bench.judge.findings import OK, VOID, WARNING, Control, Row, origin, rerun, settings, subject
 from bench.judge.measure.intervals import Estimate, known_mean
 from bench.judge.measure.layout import Design
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 
-SEQUENCE_METHODS = ("stagger", "packed", "twin")
-"""Methods whose rounds put one token into each of several sequences; the others put several into one."""
 MATCH = ("threads", "type_k", "type_v", "flash_attn", "n_gpu_layers", "kv_unified")
 """Engine settings that a step-cost curve must share with the cell it predicts."""
 CLOSES_WARNING, CLOSES_VOID = 0.02, 0.05
@@ -77,7 +77,7 @@ def matching_curve(cell: StoredCell, profiles: list[tuple[StoredCell, list[Curve
 
     The method's own layout comes first, the other stands in for it, then the nearest context length.
     """
-    layout = "sequences" if subject(cell)["method"] in SEQUENCE_METHODS else "tokens"
+    layout = arm_of(cell).layout
     wanted = _identity(cell)
     # The machine first: most of what does not fit is told by it, and it costs nothing to look at.
     fits = [(profile, curve) for profile, found in profiles
@@ -93,23 +93,6 @@ def _identity(cell: StoredCell) -> tuple[object, ...]:
     source, engine, model = origin(cell), cell.config.get("engine") or {}, cell.facts.get("model") or {}
     weights = model.get("sha256") or (cell.config.get("model") or {}).get("name")
     return (source["machine"], source["build"], weights, *(str(engine.get(key)) for key in MATCH))
-
-
-def predicted_speedup(table: RunTable, design: Design, curve: Curve) -> float:
-    """Speed-up with every decode at the price that the profile gives its width, all else as measured.
-
-    nan when a width of the cell was not timed: costs are not interpolated.
-    """
-    widths, owner = table.turns["width"], table.turns["owner"]
-    prices = np.full(int(widths.max()) + 1, np.nan)
-    for width, step_ms in curve.step_ms.items():
-        if width < len(prices):
-            prices[width] = step_ms * 1e-3
-    decode = np.bincount(owner, weights=prices[widths], minlength=len(table.run))
-    decode += table.counters["redecoded"] * curve.step_ms[1] * 1e-3
-    rest = table.window - table.seconds["decode"] - table.rebuilt
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return design.ratio(np.log(table.tokens.distinct / (decode + rest)))
 
 
 def decomposition_rows(cell: StoredCell, table: RunTable) -> list[Row]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.judge.arm import arm_of
 from bench.judge.findings import Row, origin, settings, subject
 from bench.judge.measure import roc
 from bench.judge.measure.acceptance import certain, evidence
@@ -77,11 +78,11 @@ class Signal:
 
 def answers_of(cell: StoredCell, table: RunTable) -> Answers | None:
     """A contrast's answers; None where its prompts have no domain, or nothing was guessed for one answer at a time."""
-    prompts, method = cell.config.get("prompts") or {}, cell.config["method"]
+    prompts, arm = cell.config.get("prompts") or {}, arm_of(cell)
     domain, temperature = prompts.get("domain"), float(cell.config.get("temperature", 0.0))
     runs = np.flatnonzero(evidence(table, "treatment", temperature))
     runs = runs[np.isin(runs, table.draws["owner"])]
-    if not domain or method["name"] == "packed" or certain(cell) or not len(runs):
+    if not domain or arm.independent or certain(cell) or not len(runs):
         return None
     order = np.lexsort((table.draws["depth"], table.draws["round"], table.draws["owner"]))
     owner = table.draws["owner"][order]
@@ -90,7 +91,7 @@ def answers_of(cell: StoredCell, table: RunTable) -> Answers | None:
         kept["collision"] = table.draws["collision"][order].astype(float)
     like = [cell.machine, (cell.env.get("engine") or {}).get("build"), (cell.facts.get("model") or {}).get("sha256"),
             prompts.get("name"), domain, temperature, cell.config.get("n_predict"), cell.config.get("engine"),
-            method.get("draft")]  # fmt: skip
+            arm.parameters.get("draft")]  # fmt: skip
     return Answers(
         about={**origin(cell), **subject(cell), **settings(cell)},
         domain=domain,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bench.judge.arm import arm_of
 from bench.judge.findings import OK, VOID, WARNING, Control, Row, origin, rerun, settings, subject
 from bench.judge.measure.chi_square import DIFFERENT, SAME, TOO_FEW, Assessment, Group, assess, pooled
-from bench.parameters import guesses
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def distribution_rows(cell: StoredCell) -> list[Row]:
     """One row an arm; empty where no draws were counted. Raises RecordError when a group's cells are not a whole."""
     if not len(cell.counts["arm"]):
         return []
-    proposes = guesses(subject(cell))
+    proposes = arm_of(cell).guesses
     found = {arm: _assess(cell, arm, proposes) for arm in ARMS}
     verdicts = {arm: found[arm][0].verdict for arm in ARMS}
     if verdicts["treatment"] == SAME and verdicts["biased"] != DIFFERENT:

@@ -6,7 +6,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,6 @@ from bench.judge.measure.lossless import DIVERGENT
 from bench.judge.measure.step_cost import expected_tokens
 from bench.judge.predict.cost_model import Prices, Terms, all_accepted, break_even
 from bench.judge.predict.rounds import KEEPS
-from bench.parameters import COLUMNS, guesses
 
 USE, PERHAPS, PLAIN = "use", "perhaps", "plain decoding"
 """The interval lies above 1; only the estimate does; neither."""
@@ -31,7 +30,6 @@ USUAL = 0.8
 """The acceptance at which the price that a guess may have is told."""
 WORTH_TRYING = 1.05
 """Another draft length is proposed when it is predicted to be this much faster."""
-_STAGGER = {"emission": "published", "rebuild": "none", "draws": "independent", "stop": "tokens"}
 
 
 @dataclass(frozen=True)
@@ -96,10 +94,10 @@ class Advice:
     missing: list[Missing] = field(default_factory=list)
 
 
-def advise(findings: Findings, model: str, machine: str, methods: Iterable[str]) -> Advice | None:
+def advise(findings: Findings, model: str, machine: str, methods: Mapping[str, bool]) -> Advice | None:
     """Advice on one model on one machine, from the engine build of its newest cell; None where it has no cell.
 
-    `methods` are the ways of decoding that there are to choose from.
+    `methods` are the ways of decoding that there are to choose from, and whether each guesses.
     """
     names = (model, f"{model} {MARK}")
     mine = [row for row in findings.cells if row["model"] in names and row["machine"] == machine]
@@ -113,14 +111,14 @@ def advise(findings: Findings, model: str, machine: str, methods: Iterable[str])
 
     def speaks(row: Row) -> bool:
         # Guesses of random weights are accepted or not for no reason of the text.
-        return row["method"] != "autoregressive" and (not guesses(row) or not done[0].get("synthetic"))
+        return row["method"] != "autoregressive" and (not row["guesses"] or not done[0].get("synthetic"))
 
     speedups = [row for row in here(findings.speedup) if not row["void"] and speaks(row)]
     predictions = {_key(row): row for row in here(findings.predictions) if row["arm"] == "treatment"}
     sound = [row for row in speedups if row["lossless"] != DIVERGENT]
     unsupported = {row["method"]: row["reason"] for row in here(mine) if row["state"] == "unsupported"}
     seen = {row["method"] for row in sound} | set(unsupported)
-    unmeasured = [name for name in methods if name not in seen and speaks({"method": name})]
+    unmeasured = [name for name in methods if name not in seen and speaks({"method": name, "guesses": methods[name]})]
     prices = _prices(here(findings.step_cost))
     choices = _choices(sound, predictions)
     return Advice(
@@ -143,7 +141,7 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 def arm_of(row: Row) -> tuple[Any, ...]:
     """What tells one arm from another, whatever its temperature."""
-    return tuple(row.get(name) for name in ("method", "streams", *_STAGGER, *COLUMNS))
+    return row["method"], row["streams"], *sorted(row["parameters"].items())
 
 
 def _prices(rows: list[Row]) -> Prices | None:
@@ -258,7 +256,9 @@ def _longer(choices: list[Choice]) -> list[Missing]:
         if told is None or one.prompt_class != "all" or not np.isfinite(told["best_draft"]) or "draft" not in one.row:
             continue
         if told["best_draft"] != told["own_length"] and told["best_speedup"] > WORTH_TRYING * told["from_draws"]:
-            longer = one.row | {"draft": int(told["best_draft"]), "adaptive": False}
+            parameters = one.row["parameters"] | {"draft": int(told["best_draft"])}
+            parameters |= {"adaptive": False} if "adaptive" in parameters else {}
+            longer = one.row | {"parameters": parameters}
             words = sweep_words(longer)
             found[words] = Missing(f"draft {int(told['best_draft'])}, predicted {told['best_speedup']:.2f}", words)
     return list(found.values())
@@ -267,10 +267,8 @@ def _longer(choices: list[Choice]) -> list[Missing]:
 def sweep_words(row: Row) -> tuple[str, ...]:
     """Overrides of the sweep that measures an arm, without the model."""
     words = [f"method={row['method']}"]
-    own = [name for name in COLUMNS if name in row]
-    words += [f"method.{name}={_word(row[name])}" for name in own if row[name] not in (False, None)]
-    words += [f"method.{name}={row[name]}" for name, usual in _STAGGER.items() if row.get(name) not in (usual, None)]
-    words += [] if own else [f"streams={row['streams']}"]
+    words += [f"method.{name}={_word(value)}" for name, value in row["parameters"].items()]
+    words += [f"streams={row['streams']}"] if row["streams"] != 1 else []
     return (*words, f"temperature={row['temperature']:g}")
 
 

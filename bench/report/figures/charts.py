@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench.parameters import COLUMNS
 from bench.report.figures.canvas import (
     AMBER,
     BLUE,
@@ -25,7 +24,7 @@ from bench.report.figures.canvas import (
     panel_title,
     panels,
 )
-from bench.report.figures.published import EMITTING, speedup_points
+from bench.report.figures.published import speedup_points
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
 from bench.report.tables.values import Row, cells_of, figure, fixed, get, number, plain, sort_key
@@ -44,7 +43,7 @@ PARTS = (
 )
 
 
-ARM = ("method", "streams", "emission", "rebuild", *COLUMNS)
+ARM = ("short",)
 """What tells one arm from another."""
 
 
@@ -53,14 +52,8 @@ def is_void(row: Row) -> bool:
 
 
 def describe(row: Row, index: CellIndex) -> str:
-    """`stagger x4, emission=published` and whatever else tells one arm from another."""
-    method, streams = index.find(row, "method"), index.find(row, "streams")
-    words = [number(method) + (f" x{number(streams)}" if streams not in (None, 1) else "")]
-    if method in EMITTING:
-        settings = {name: index.find(row, name) for name in ("emission", "rebuild")}
-        words += [f"{name}={value}" for name, value in settings.items() if value not in (None, "none")]
-    words += [f"draft {number(row['draft'])}"] if get(row, "draft") and not get(row, "adaptive") else []
-    words += [word for word in ("adaptive", "gate") if get(row, word)]
+    """`stagger x4 emission=published` and whatever else tells one arm from another."""
+    words = [number(index.find(row, "short"))]
     words += ["sum of streams"] if get(row, "scope") == "aggregate" else []
     temperature = index.find(row, "temperature")
     return ", ".join(words) + (f", T={number(temperature)}" if temperature else "")

@@ -14,9 +14,6 @@ from typing import Any
 
 from bench.report.tables.values import Row, get, is_number, plain, scope_of
 
-EMITTING = ("stagger",)
-"""Methods that differ in what they emit; for others `emission` and `rebuild` are defaults without a meaning."""
-
 _COUNT_WORDS = {"one", "two", "three", "four", "five", "six", "seven", "eight", "twelve", "sixteen"}
 _RATIOS = ("x", "ratio", "times", "1", "", "n/a")
 _SHARES = ("share", "%", "percent", "", "n/a")
@@ -154,15 +151,14 @@ def speedup_points(claims: Sequence[Row], row: Row) -> list[Span]:
 
 def _same_point(scope: Mapping[str, Any], row: Row) -> bool:
     """Method and streams must be named and agree; other keys only have to agree where the scope names them."""
-    if any(scope.get(key) is None or not _agrees(scope[key], get(row, key)) for key in ("method", "streams")):
+    named = ["method", *(["streams"] if get(row, "streams") not in (None, 1) else [])]
+    if any(scope.get(key) is None or not _agrees(scope[key], get(row, key)) for key in named):
         return False
-    keys = ["temperature", "prompt_class"]
-    if get(row, "method") in EMITTING:
-        # A scope that names no emission is about the loop as it was published.
-        if "emission" not in scope and get(row, "emission") not in (None, "published"):
-            return False
-        keys += ["emission", "rebuild"]
-    return all(_agrees(scope.get(key), get(row, key)) for key in keys)
+    # A scope that does not say what is emitted is about the loop as it was published.
+    if "emission" not in scope and get(row, "emission") not in (None, "published"):
+        return False
+    own = plain(row.get("parameters")) or {}
+    return all(_agrees(scope.get(key), get(row, key)) for key in ("temperature", "prompt_class", *own))
 
 
 def _agrees(wanted: Any, found: Any) -> bool:

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pti_loop.drafter import Drafter
+from pti_loop.drafter import Drafter, Plain, Source, Target
+from pti_loop.parameters import ROLLBACK, Parameter, Spec
+from pti_loop.settings import Settings
+
+SPEC = Spec(
+    "jacobi", "guesses of the step before, window {window}",
+    help="a window of guesses that the round before drew behind its first miss",
+    parameters=(Parameter("window", 4, "tokens in a decode: the newest one and the guesses behind it", least=2,
+                          shown=True), ROLLBACK),
+)  # fmt: skip
 
 
 class Opinions(Drafter):
@@ -28,3 +37,13 @@ class Opinions(Drafter):
     def observe(self, confirmed: Sequence[int], rejected: Sequence[int], drafted: int) -> None:
         """Keep what was drawn behind the miss."""
         self._newest, self._rest = confirmed[-1], list(rejected)
+
+
+def length(settings: Settings) -> int:
+    """The window without its confirmed token."""
+    return int(settings.window) - 1
+
+
+def make(target: Target) -> Source:
+    """Needs nothing but the draws of the round before."""
+    return Plain(Opinions)

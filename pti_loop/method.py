@@ -1,0 +1,78 @@
+"""What a method is to whoever runs it: how large its context must be, what drafts for it, and its loop.
+
+A file of `pti_loop/methods` holds a declaration `SPEC` and a class `Loop` made from `Method`. It knows none of them by
+name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pti_loop.parameters import Declaration, Spec, declare
+
+if TYPE_CHECKING:
+    from pti_loop.drafter import Source, Target
+    from pti_loop.engine import ContextSpec
+    from pti_loop.loop import Decoder
+    from pti_loop.settings import Settings
+
+
+class Method:
+    """A way of decoding. What this class says of the context holds for one row of each of `streams` sequences."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+    @property
+    def name(self) -> str:
+        """As it is declared."""
+        return self.spec.name
+
+    def declaration(self, settings: Settings) -> Declaration:
+        """What it declares with these settings."""
+        return declare(self.name, settings.parameters, settings.streams)
+
+    def guesses(self, settings: Settings) -> bool:
+        """Whether it proposes tokens that may be wrong."""
+        return self.declaration(settings).guesses
+
+    def layout(self, settings: Settings) -> str:
+        """What the rows of a decode are: `tokens` of one sequence, or one token of several `sequences`."""
+        return self.declaration(settings).layout
+
+    def answers(self, settings: Settings) -> int:
+        """Answers that one run decodes at once."""
+        return settings.streams if self.spec.answers == "independent" else 1
+
+    def rolls_back(self, settings: Settings) -> bool:
+        """Whether it forgets rejected tokens by a strategy of `pti_loop.rollback`."""
+        return False
+
+    def sequences(self, settings: Settings) -> int:
+        """Sequences that the context must hold."""
+        return settings.streams
+
+    def width(self, settings: Settings) -> int:
+        """Most tokens in one decode."""
+        return settings.streams
+
+    def needs(self, settings: Settings) -> Mapping[str, Any]:
+        """Further fields of the context's spec."""
+        return {}
+
+    def source(self, target: Target) -> Source | None:
+        """What its drafters need, made once; None when it has none. Raises `Unsupported` where the model has none."""
+        return None
+
+    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+        """Decode the prompts: as many as it has answers, baselines one after the other."""
+        raise NotImplementedError
+
+
+def fit(method: Method, spec: ContextSpec, settings: Settings) -> ContextSpec:
+    """The spec with what a method needs of its context."""
+    sequences, width = method.sequences(settings), method.width(settings)
+    return replace(spec, n_seq_max=sequences, n_outputs=max(sequences, width), **method.needs(settings))
+
