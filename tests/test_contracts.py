@@ -30,7 +30,6 @@ PLANTED = [
      {"bench/judge/planted.py": "bench.records.planted", "bench/records/planted.py": "bench.host.cpus"}),
     ("The judge knows the loop by its records' types alone", {"bench/judge/planted.py": "pti_loop.sampling"}),
     ("The judge does not ask the kernels", {"bench/judge/kernels/planted.py": "kernels.counters"}),
-    ("Judge and report take what a method is from the record", {"bench/report/page/planted.py": "bench.parameters"}),
     ("The audit runs nothing and prints no page", {"bench/audit/planted.py": "bench.run.progress"}),
     ("The report asks neither runs nor the machine", {"bench/report/page/planted.py": "bench.host.memory"}),
     ("The report reads records through the judge", {"bench/report/page/planted.py": "bench.records.rows"}),
