@@ -38,7 +38,7 @@ _PLANNED = re.compile(r"model size\s+=\s+([\d.]+) MiB.*?quant size\s+=\s+([\d.]+
 CHILD = """import sys
 from pti_loop.load_first import load_first
 load_first()
-from pti_loop.twin_file import quantise
+from pti_loop.llama.twin_file import quantise
 sys.exit(quantise(*sys.argv[1:]))"""
 """The program of the process that quantises: with the library loaded first, which no import of this module allows."""
 _MIB = 1024 * 1024

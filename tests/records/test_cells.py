@@ -250,7 +250,7 @@ def test_other_columns_than_those_of_the_record_are_an_error(tmp_path, change):
     folder = tmp_path / "box" / "cell"
     write(folder, steps=[Step(1, 0, 0, "sequences", 5, 3)])
     _rewrite_steps(folder, change)
-    with pytest.raises(UserError, match=r"steps\.csv\.gz has the columns"):
+    with pytest.raises(UserError, match=r"steps\.csv\.gz: it has the columns"):
         load_cell(folder)
 
 

@@ -52,7 +52,7 @@ sys.meta_path.insert(0, Watch())
 """
 WORKER = ORDER + """
 import io
-from bench import cell_process
+from bench.run import cell_process
 sys.stdin = io.StringIO(json.dumps({"config": {"model": {"engine": sys.argv[1]}}}))
 cell_process.main()
 """

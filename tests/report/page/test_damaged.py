@@ -16,7 +16,7 @@ from bench.cli import main
 from bench.records.cells import whole_cells
 from bench.stored import judge_stored
 
-REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
+REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"
 
 
 def cell_folder(kind: str, place: int) -> Path:
