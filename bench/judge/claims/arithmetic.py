@@ -16,12 +16,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from bench.errors import UserError, nearest
+from bench.judge.claims.columns import BYTE_UNITS
 
 BYTES = "bytes"
-
-BYTE_UNITS = {
-    "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
