@@ -12,6 +12,7 @@ from bench.judge.predict.advice import Advice, advise
 from bench.plan.config import CONFIGS
 from bench.records.cells import REFERENCE, cell_folders
 from bench.stored import judge_stored
+from pti_loop.parameters import declare, declared, resolve
 
 KEYS = ("model", "results", "machine")
 USUAL = "smollm2-135m"
@@ -45,15 +46,13 @@ def advice(model: str, results: Path, machine: str | None = None) -> tuple[Advic
 
     Raises `UserError` when neither holds a finished cell of this model on this machine.
     """
-    from pti_loop.methods import METHODS
-
     name = machine or _this_machine()
     others: set[str] = set()
     for root in (results, results / REFERENCE):
         folders = cell_folders(root)
         others |= {folder.parent.name for folder in folders}
         mine = [folder for folder in folders if folder.parent.name == name]
-        found = advise(judge_stored(mine), model, name, METHODS) if mine else None
+        found = advise(judge_stored(mine), model, name, _methods()) if mine else None
         if found is not None:
             return found, root / name
     elsewhere = sorted(others - {name})
@@ -62,6 +61,11 @@ def advice(model: str, results: Path, machine: str | None = None) -> tuple[Advic
         f"there are no records of {model_word(model)} on {name} in {results}; run "
         f"`python -m bench sweep {model_word(model)} +experiment=pti`{hint}"
     )
+
+
+def _methods() -> dict[str, bool]:
+    """Every way of decoding that there is, and whether it guesses."""
+    return {name: declare(name, resolve(name, {})).guesses for name in declared()}
 
 
 def _this_machine() -> str:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.host import cpus, memory
+from bench.host import cpus, libraries, memory
 from bench.host.pins import ROOT
 
 PACKAGES = ("llama-cpp-python", "numpy", "pandas", "scipy", "hydra-core", "omegaconf", "gguf", "matplotlib")
@@ -108,15 +108,21 @@ def _read(path: Path) -> str:
 
 
 def engine() -> dict:
-    """The engine's build as the loaded library reports it. Loads the engine; raises `pti_loop.engine.EngineError`."""
+    """The engine's build: what the loaded library reports, and the hashes of the files that were loaded.
+
+    Its name ends in a digest of these, so a patched library is another build. Loads the engine; raises
+    `pti_loop.engine.EngineError`.
+    """
     from pti_loop.llama import model as llama
 
     facts = llama.build()
-    names = backends(facts["system_info"], _devices())
+    names = backends(facts["system_info"], _devices())  # after it every backend's library is loaded
+    files = libraries.hashes(libraries.loaded(Path(llama.library()._lib._name)))
     version = facts["binding"].split()[-1]
     commit = full_commit(facts["llama_cpp_commit"])
     kind = "-".join(name.lower() for name in names if name != "CPU") or "cpu"
-    return {**facts, "llama_cpp_commit": commit, "build": f"{version}-{commit}-{kind}", "backends": names}
+    name = f"{version}-{commit}-{kind}+{libraries.digest(files)}"
+    return {**facts, "llama_cpp_commit": commit, "build": name, "backends": names, "libraries": files}
 
 
 def _devices() -> list[str]:

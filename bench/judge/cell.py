@@ -119,11 +119,8 @@ def _judge_contrast(cell: StoredCell, profiles: Profiles, part: Part) -> list[Co
         closes(cell, factors(table, layout), measured),
         *distribution_control(cell, drawn),
     ]
-    match = matching_curve(cell, profiles)
     context = Context(
         bound_tok_s=limits[-1].bound_tok_s if limits else float("nan"),
-        curve=match[1] if match else None,
-        curve_cell=match[0].cell if match else "",
         void_reason=_void_reason(controls),
     )
     void, findings = _void_columns(controls), part.findings
@@ -131,7 +128,9 @@ def _judge_contrast(cell: StoredCell, profiles: Profiles, part: Part) -> list[Co
     findings.acceptance += [row | void for row in acceptance_rows(cell, table)]
     part.answers = with_void(answers_of(cell, table), void)
     findings.decomposition += [row | void for row in decomposition_rows(cell, table)]
-    findings.predictions += [row | void for row in prediction_rows(cell, table, context.curve, context.curve_cell)]
+    match = matching_curve(cell, profiles)
+    predicted = prediction_rows(cell, table, match[1], match[0].cell) if match else []
+    findings.predictions += [row | void for row in predicted]
     findings.timeline += _timeline_rows(cell, table)
     findings.distribution += drawn
     return controls

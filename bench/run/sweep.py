@@ -18,8 +18,10 @@ from pathlib import Path
 
 from bench.errors import UserError
 from bench.host import process_group
-from bench.plan.cells import Cell, cells, model_path
-from bench.plan.config import Config, compose_points
+from bench.plan.cells import Cell, cells
+from bench.plan.compose import compose_points
+from bench.plan.config import Config
+from bench.plan.model_files import model_path
 from bench.records.cells import check_writable, sweep_leftovers, write_cell
 from bench.run import engines
 from pti_loop.gguf.file import GgufFile
@@ -159,7 +161,7 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
     if child.returncode == 0 and after.exists() and after.stat().st_mtime_ns != stamp:
         return json.loads(after.read_text())
     status = {"state": "failed", "reason": crash_sentence(child.returncode, errors), "seconds": 0.0}
-    write_cell(cell.folder, config=cell.config | {"kind": cell.kind}, env=environment, status=status, log=errors)
+    write_cell(cell.folder, config=cell.config, env=environment, status=status, log=errors)
     return status
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bench.advise import advice, model_word
 from bench.cli import main
-from bench.plan.config import compose_points
+from bench.plan.compose import compose_points
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results"

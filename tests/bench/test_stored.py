@@ -52,7 +52,7 @@ def root(tmp_path: Path) -> Path:
 
 def test_processes_and_order_change_nothing(root: Path) -> None:
     expected = judge(load_cells(root))
-    assert expected.speedup[0]["predicted_from"] == "profile00000" and expected.timeline and expected.step_cost
+    assert expected.predictions[0]["predicted_from"] == "profile00000" and expected.timeline and expected.step_cost
     assert {row["state"] for row in expected.cells} == {"done", "failed"}
     # As text, because nan is not equal to itself.
     for processes in (1, 2):

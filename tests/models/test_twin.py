@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from bench.plan.cells import model_path
-from bench.plan.config import compose_points
+from bench.plan.compose import compose_points
+from bench.plan.model_files import model_path
 from models import twin_measure
 from models.twin_data import held_out, split, topics
 from pti_loop.engine import ContextSpec, EngineError

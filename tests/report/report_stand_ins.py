@@ -32,7 +32,7 @@ def speedup(cell: str, method: str, streams: int, value: float, machine: str = "
         "tok_s": 40 * value, "baseline_tok_s": 40.0, "speedup": value, "ci_low": value * 0.9, "ci_high": value * 1.1,
         "counted_tok_s": 40 * value, "counted_speedup": value, "aggregate_tok_s": 40 * value, "lossless": "identical",
         "identical_share": 1.0, "steady_speedup": NAN, "solo_speedup": None, "tokens_per_round": 1.0,
-        "relative_round_cost": 1 / value, "product_speedup": value, "predicted_speedup": NAN, "host_share": 0.012,
+        "relative_round_cost": 1 / value, "product_speedup": value, "host_share": 0.012,
         "min_visible_effect": 0.03, "n_blocks": 24, "n_prompts": 24, "bound_tok_s": 90.0, "void": False,
         "void_reason": "",
     }  # fmt: skip

@@ -9,8 +9,9 @@ import pytest
 from bench.cli import main
 from bench.errors import UserError
 from bench.host import memory
-from bench.plan.cells import cells, model_path
-from bench.plan.config import compose_points
+from bench.plan.cells import cells
+from bench.plan.compose import compose_points
+from bench.plan.model_files import model_path
 from bench.run import engines
 from bench.run.sweep import check_models, prepare
 from bench.synth import writer

@@ -1,7 +1,8 @@
 """Where a round's time goes, and whether tokens per round over relative round cost give the speed-up.
 
 Both factors come from other columns than the speed-up does: tokens and window make the speed-up, the rounds table the
-cost, the step-cost curve of a profile the prediction. Of a method it knows only how its rounds are laid out.
+cost. It also finds the step-cost curve that belongs to a cell; it predicts nothing. Of a method it knows only how its
+rounds are laid out.
 """
 
 from __future__ import annotations
@@ -92,23 +93,6 @@ def _identity(cell: StoredCell) -> tuple[object, ...]:
     source, engine, model = origin(cell), cell.config.get("engine") or {}, cell.facts.get("model") or {}
     weights = model.get("sha256") or (cell.config.get("model") or {}).get("name")
     return (source["machine"], source["build"], weights, *(str(engine.get(key)) for key in MATCH))
-
-
-def predicted_speedup(table: RunTable, design: Design, curve: Curve) -> float:
-    """Speed-up with every decode at the price that the profile gives its width, all else as measured.
-
-    nan when a width of the cell was not timed: costs are not interpolated.
-    """
-    widths, owner = table.turns["width"], table.turns["owner"]
-    prices = np.full(int(widths.max()) + 1, np.nan)
-    for width, step_ms in curve.step_ms.items():
-        if width < len(prices):
-            prices[width] = step_ms * 1e-3
-    decode = np.bincount(owner, weights=prices[widths], minlength=len(table.run))
-    decode += table.counters["redecoded"] * curve.step_ms[1] * 1e-3
-    rest = table.window - table.seconds["decode"] - table.rebuilt
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return design.ratio(np.log(table.tokens.distinct / (decode + rest)))
 
 
 def decomposition_rows(cell: StoredCell, table: RunTable) -> list[Row]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.judge.findings import Row, origin, settings, subject
-from bench.judge.measure.decomposition import Factors, factors, predicted_speedup
+from bench.judge.measure.decomposition import Factors, factors
 from bench.judge.measure.intervals import Estimate, direction, known_mean
 from bench.judge.measure.layout import Design, block_flags, design
 from bench.judge.measure.lossless import Grade, grade_arm, prompt_parts
@@ -19,7 +19,6 @@ from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
     from bench.judge.measure.runs import RunTable
-    from bench.judge.measure.step_cost import Curve
     from bench.records.cells import StoredCell
 
 SCOPES = ("answer", "aggregate")
@@ -67,8 +66,6 @@ class Context:
     """What a cell's speed-up rows take from elsewhere."""
 
     bound_tok_s: float = float("nan")
-    curve: Curve | None = None
-    curve_cell: str = ""
     void_reason: str = ""
 
 
@@ -102,7 +99,7 @@ def speedup_rows(cell: StoredCell, table: RunTable, context: Context) -> list[Ro
             **common,
             "prompt_class": name,
             **_all_streams(table, layout),
-            **_round_columns(table, layout, found, context),
+            **_round_columns(table, layout, found),
         }
         for scope in SCOPES if together > 1 else SCOPES[:1]:
             rows.append({**shared, **_scope_row(table, solo, layout, scope, grade, context)})
@@ -156,11 +153,10 @@ def _against_solo(solo: SoloDesigns | None, log_rate: np.ndarray) -> Row:
             "solo_ci_high": high, "solo_flatters": bool(flatters)}  # fmt: skip
 
 
-def _round_columns(table: RunTable, layout: Design, found: Factors, context: Context) -> Row:
+def _round_columns(table: RunTable, layout: Design, found: Factors) -> Row:
     low, high = found.cost.interval()
     host = table.host
     treated = table.of("treatment")
-    predicted = predicted_speedup(table, layout, context.curve) if context.curve else float("nan")
     together = float(table.concurrent[treated].max())
     with np.errstate(divide="ignore", invalid="ignore"):
         steady = np.log((table.tokens.distinct - table.tokens.startup) / (table.rounds - table.startup_rounds))
@@ -173,9 +169,6 @@ def _round_columns(table: RunTable, layout: Design, found: Factors, context: Con
         "round_cost_high": high,
         "product_speedup": found.product,
         "outside_rounds": found.outside,
-        "predicted_speedup": predicted,
-        "predicted_from": context.curve_cell,
-        "predicted_layout": context.curve.layout if context.curve else "",
         "host_share": known_mean(host[layout.arm.run]),
         "baseline_host_share": known_mean(host[layout.baseline.run]),
         "tokens_per_round_answer": found.tokens_per_round / together,

@@ -6,7 +6,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,10 +94,10 @@ class Advice:
     missing: list[Missing] = field(default_factory=list)
 
 
-def advise(findings: Findings, model: str, machine: str, methods: Iterable[str]) -> Advice | None:
+def advise(findings: Findings, model: str, machine: str, methods: Mapping[str, bool]) -> Advice | None:
     """Advice on one model on one machine, from the engine build of its newest cell; None where it has no cell.
 
-    `methods` are the ways of decoding that there are to choose from.
+    `methods` are the ways of decoding that there are to choose from, and whether each guesses.
     """
     names = (model, f"{model} {MARK}")
     mine = [row for row in findings.cells if row["model"] in names and row["machine"] == machine]
@@ -118,7 +118,7 @@ def advise(findings: Findings, model: str, machine: str, methods: Iterable[str])
     sound = [row for row in speedups if row["lossless"] != DIVERGENT]
     unsupported = {row["method"]: row["reason"] for row in here(mine) if row["state"] == "unsupported"}
     seen = {row["method"] for row in sound} | set(unsupported)
-    unmeasured = [name for name in methods if name not in seen and speaks({"method": name})]
+    unmeasured = [name for name in methods if name not in seen and speaks({"method": name, "guesses": methods[name]})]
     prices = _prices(here(findings.step_cost))
     choices = _choices(sound, predictions)
     return Advice(

@@ -94,10 +94,8 @@ class Basis:
         return self.prices.drawn(np.random.default_rng(self.seed), RESAMPLES)
 
 
-def prediction_rows(cell: StoredCell, table: RunTable, curve: Curve | None, curve_cell: str = "") -> list[Row]:
-    """Rows of the treatment for all prompts and each class, and of its planted controls; none without a curve."""
-    if curve is None:
-        return []
+def prediction_rows(cell: StoredCell, table: RunTable, curve: Curve, curve_cell: str) -> list[Row]:
+    """Rows of the treatment for all prompts and each class, and of its planted controls, at a curve's prices."""
     basis = Basis(cell, table, turns(table), Prices.of(curve))
     common = {**origin(cell), **subject(cell), **settings(cell), "predicted_from": curve_cell,
               "predicted_layout": curve.layout}  # fmt: skip

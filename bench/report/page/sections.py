@@ -25,7 +25,7 @@ from bench.report.page.section import (
 )
 from bench.report.tables.conditions import CellIndex, condition
 from bench.report.tables.csv_files import Ordered
-from bench.report.tables.values import MISSING, Row, all_cells, cells_of, fixed, get, line, number, plain
+from bench.report.tables.values import MISSING, Row, all_cells, cells_of, figure, fixed, get, line, number, plain
 
 
 def speedup(tables: Ordered, index: CellIndex) -> Section:
@@ -41,7 +41,6 @@ def speedup(tables: Ordered, index: CellIndex) -> Section:
         ("steady window", decimals_of("steady_speedup", 2)),
         ("over same context", decimals_of("solo_speedup", 2)),
         ("tokens a round / round cost", _factors),
-        ("predicted from step cost", decimals_of("predicted_speedup", 2)),
         ("host time", share_of("host_share")),
         ("smallest visible effect", decimals_of("min_visible_effect", 3)),
         ("bound tok/s", decimals_of("bound_tok_s", 1)),
@@ -91,10 +90,12 @@ def step_cost(tables: Ordered, index: CellIndex) -> Section:
         ("relative cost", decimals_of("relative_cost", 2)),
         ("95 % interval", interval_of()),
         ("tok/s if all were accepted", decimals_of("predicted_tok_s_all_accepted", 1)),
-        ("cells", ids_of),
     ]
-    shown = by_group(rows, columns, index, "step_cost.csv")
     intro = "Time of one `llama_decode` of a width over that of width 1. Nothing is interpolated between widths."
+    if any(figure(row, "change_ms") is not None for row in rows):
+        columns.append(("first decodes, ms more", decimals_of("change_ms", 3)))
+        intro += " *first decodes* come after a change to the width, before its time is steady; no cost holds them."
+    shown = by_group(rows, [*columns, ("cells", ids_of)], index, "step_cost.csv")
     return Section("step_cost", "Step cost", intro, "No step-cost curve was measured.", shown, ("step_cost",))
 
 

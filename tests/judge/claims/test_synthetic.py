@@ -17,7 +17,7 @@ from bench.judge.findings import Findings
 from bench.report import write_report
 from tests.judge.judge_cells import Builder, guess_cell, profile_cell
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FACTS = load_facts(ROOT / "configs" / "facts")
 PTI = {claim.id: claim for claim in load_sheet(ROOT / "configs" / "claims" / "pti.yaml")}
 BASE = {"machine": "laptop", "build": "cpu-1", "cells": ["aaaaaaaaaaaa"], "model": "smollm2-135m", "void": False}

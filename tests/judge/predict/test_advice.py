@@ -13,7 +13,7 @@ from tests.judge.judge_cells import Arm, Builder, Cell, default_config, guess_ce
 
 LOOKUP = {"method": {"name": "lookup", "draft": 2, "ngram": 4, "gate": False, "adaptive": False,
                      "emission": "published"}}  # fmt: skip
-METHODS = ("autoregressive", "jacobi", "lookup", "mtp")
+METHODS = {"autoregressive": False, "jacobi": True, "lookup": True, "mtp": True}
 CURVE = {1: 50, 2: 55, 3: 60, 4: 110}
 FAST = Arm(round_ms=62.5, per_round=2, drafted=2, accepted=1, verified=2)
 SLOW = Arm(round_ms=65.0, per_round=1, drafted=2, accepted=0, verified=1)
@@ -145,7 +145,7 @@ def test_guesses_of_random_weights_advise_nothing() -> None:
     cell, profile = guess_cell(FAST), profile_cell(CURVE, warm_up=1.0)
     for one in (cell, profile):
         one.facts["model"]["synthetic"] = True
-    advice = advise(judge([cell, profile]), "toy", "box", (*METHODS, "packed"))
+    advice = advise(judge([cell, profile]), "toy", "box", METHODS | {"packed": False})
     assert advice is not None
     assert (advice.model, advice.choices, advice.rejected) == ("toy (synthetic)", [], [])
     assert advice.drafters and advice.unmeasured == ["packed"]

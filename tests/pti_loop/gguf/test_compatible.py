@@ -19,7 +19,7 @@ from pti_loop.gguf import file as gguf_file
 from pti_loop.gguf.header import read_header
 from pti_loop.llama.model import library, log
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TINY = ROOT / "models" / "pti-tiny" / "pti-tiny.Q8_0.gguf"
 ADAPTER = ROOT / "models" / "smollm2-135m-pydoc" / "smollm2-135m-pydoc.lora.F16.gguf"
 

@@ -60,7 +60,7 @@ def test_another_process_with_other_settings_writes_the_same_bytes(report: Path,
         "from tests.report import report_stand_ins as s;"
         f"write_report(s.full({MACHINES!r}), s.claims(), Path(sys.argv[1]))"
     )
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     environment = os.environ | {
         "PYTHONHASHSEED": "3", "MATPLOTLIBRC": str(tmp_path), "PYTHONPATH": str(root),
     }  # fmt: skip

@@ -171,7 +171,7 @@ def test_without_figures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
         "write_report(object(), [], Path(sys.argv[1]), figures=False);"
         "sys.exit('matplotlib' in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, cwd=Path(__file__).parents[2])
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, cwd=Path(__file__).parents[3])
 
 
 def test_a_child_process_draws_the_same_figures_and_hands_back_its_error(tmp_path: Path, monkeypatch) -> None:
