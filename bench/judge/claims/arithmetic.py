@@ -101,6 +101,10 @@ FORMULAS: dict[str, Formula] = {
     "excess_percent": Formula(
         lambda larger, smaller: 100 * (larger / smaller - 1), "%", "100 x (larger / smaller - 1)"
     ),
+    "shortfall_percent": Formula(
+        lambda smaller, larger: 100 * (1 - smaller / larger), "%", "100 x (1 - smaller / larger)"
+    ),
+    "sum": Formula(lambda **parts: math.fsum(parts.values()), "", "sum of the inputs"),
     "difference": Formula(lambda larger, smaller: larger - smaller, "", "larger - smaller"),
     "product": Formula(product, "", "product of the inputs"),
     "byte_product": Formula(product, BYTES, "product of the inputs"),
