@@ -40,6 +40,7 @@ _SWEPT = {
     "streams": Key(int, least=1, override="streams"),
     "temperature": Key(float, override="temperature"),
     "n_predict": Key(int, least=2, override="n_predict"),
+    "per": Key(str, PER),
     **_NAMED,
     **_ENGINE,
 }
@@ -48,14 +49,16 @@ _MATRIX = {"streams": Key(int, least=1, override="--streams"), "rows": Key(int, 
            "variant": Key(str, override="--variants"), "machine": Key(str)}  # fmt: skip
 
 KEYS: dict[str, dict[str, Key]] = {
-    "speedup": {**_SWEPT, **_CLASS, "per": Key(str, PER)},
+    "speedup": {**_SWEPT, **_CLASS},
     "acceptance": {**_SWEPT, **_CLASS, "depth": Key(int)},
-    "domain": {**_SWEPT, "domain": Key(str), "signal": Key(str, ("acceptance", "collision", "excess")), "window": Key(int)},
+    "domain": {**_SWEPT, "domain": Key(str), "window": Key(int),
+               "signal": Key(str, ("acceptance", "collision", "excess"))},
     "step_cost": {**_NAMED, **_ENGINE, "width": Key(int, least=1, override="measure.step_widths"),
                   "layout": Key(str, ("sequences", "tokens")), "n_past": Key(int, override="measure.step_depth")},
     "memory": {**_NAMED, **_ENGINE, "streams": Key(int, least=1)},
     "bandwidth": {"machine": Key(str), "threads": Key(int, least=1, override="engine.threads")},
-    "kernels": {**_MATRIX, "format": Key(str, override="--formats"), "cache": Key(str, ("cold", "warm"), override="--caches")},
+    "kernels": {**_MATRIX, "format": Key(str, override="--formats"),
+                "cache": Key(str, ("cold", "warm"), override="--caches")},
     "counters": {**_MATRIX, "format": Key(str, override="--formats"), "width": Key(int, least=1)},
     "ssq": {**_MATRIX, "layout": Key(str)},
 }  # fmt: skip
@@ -167,11 +170,12 @@ def _check_method(where: str, scope: Mapping[str, Any]) -> None:
         return
     spec = declared()[name]
     own = {one.name: one for one in parameters_of(spec, scope)}
+    drafter = {spec.drafter.name: scope.get(spec.drafter.name)} if spec.drafter else {}
     for key in [key for key in scope if key in own]:
         for value in values_of(where, key, scope[key]):
             if value != ANY:
                 try:
-                    resolve(name, {**({spec.drafter.name: scope.get(spec.drafter.name)} if spec.drafter else {}), key: value})
+                    resolve(name, {**drafter, key: value})
                 except ParameterError as error:
                     told = f"; {nearest(error.given, error.valid)}" if error.valid else ""
                     raise UserError(f"{where}: scope.{key}: {error}{told}") from error

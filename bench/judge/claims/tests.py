@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench.judge.claims.arithmetic import FORMULAS, recompute
+from bench.judge.claims.checks import WIDEST
 from bench.judge.claims.outcome import (
     Outcome,
     number,
@@ -62,7 +63,7 @@ def _gain(claim: Claim, row: Row, limits: tuple[float, float], published: float,
     middle = figure(row, "speedup") or 0.0
     edge, most = published * (1 - MARGIN), refuting(middle, low, high, ratio=True)[1]
     found = f"{number(middle)}x {span(low, high)} for {label(row)}"
-    told = f"{published:g}x" if claim.unit != "x" else f"{claim.printed}x"
+    told = f"{claim.printed}x" if claim.unit == "x" else f"{number(published)}x of the baseline"
     if most < min(edge, 1):
         return "refuted", f"The interval lies below the published {told} and below 1.00: {found}."
     if low >= edge and _diverges(claim, row):
@@ -157,7 +158,8 @@ def value(claim: Claim, row: Row, other: str) -> Outcome:
     if limits is None and not column_of(claim).exact:
         return of_row(claim, row, "inconclusive", NO_INTERVAL)
     low, high = limits or (found, found)
-    slack, half = tolerance(claim), (high - low) / 2
+    # A share printed as 1 would be half a share exact by its last digit.
+    slack, half = min(tolerance(claim), WIDEST * abs(least)), (high - low) / 2
     limit = claim.rule.max_half_width * (100 if claim.unit == "%" else 1)
     exactly = f"{number(found)} {span(low, high)}" if limits else number(found)
     shown = f"{exactly} for {label(row)}, published {claim.printed}, {told_tolerance(claim)}"
