@@ -109,7 +109,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
     "counters": {"other_l2_over_weights": Column("x", _KERNEL, exact=True),
                  "dram_over_weights": Column("x", _KERNEL, exact=True)},
     "ssq": {"measured_over_one_model": Column("x", {"kernel": ("value", "absolute")}, exact=True),
-            "us_over_one_model": Column("x", _KERNEL)},
+            "us_over_one_model": Column("x", _KERNEL, **_interval("us_over_one_model"))},
 }  # fmt: skip
 
 TABLE_OF = {

@@ -170,7 +170,8 @@ def _check_method(where: str, scope: Mapping[str, Any]) -> None:
         return
     spec = declared()[name]
     own = {one.name: one for one in parameters_of(spec, scope)}
-    drafter = {spec.drafter.name: scope.get(spec.drafter.name)} if spec.drafter else {}
+    named = scope.get(spec.drafter.name) if spec.drafter else None
+    drafter = {spec.drafter.name: named} if spec.drafter and isinstance(named, str) and named != ANY else {}
     for key in [key for key in scope if key in own]:
         for value in values_of(where, key, scope[key]):
             if value != ANY:

@@ -51,6 +51,9 @@ CONDITION_KEYS = (
     "type_k", "flash_attn", "temperature", "window",
 )  # fmt: skip
 
+SWITCHES = ("flash_attn",)
+"""Keys whose values are `on`, `off` and further words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -135,7 +138,7 @@ def _claim(path: Path, place: int, entry: Any) -> Claim:
         word(where, "verdict", verdict, VERDICTS)
     if not isinstance(entry["scope"], dict):
         raise UserError(f"{where}: scope is '{entry['scope']}'; write a mapping of what the number is about")
-    scope = numbers(entry["scope"])
+    scope = _switched(numbers(entry["scope"]))
     _check_temperature(where, scope.get("temperature"))
     claim = Claim(
         id=str(entry["id"]),
@@ -146,7 +149,7 @@ def _claim(path: Path, place: int, entry: Any) -> Claim:
         scope=scope,
         published=_published(where, entry["published"]),
         unit=str(entry["unit"]),
-        conditions=numbers(mapping(where, "conditions", entry.get("conditions", {}), CONDITION_KEYS, ())),
+        conditions=_switched(numbers(mapping(where, "conditions", entry.get("conditions", {}), CONDITION_KEYS, ()))),
         evidence=str(entry["evidence"]),
         author_status={key: text(value) for key, value in status.items()},
         rule=read_rule(where, entry["rule"]),
@@ -155,6 +158,12 @@ def _claim(path: Path, place: int, entry: Any) -> Claim:
     )
     check_claim(where, claim)
     return claim
+
+
+def _switched(values: dict[str, Any]) -> dict[str, Any]:
+    """`on` and `off` of a switch as words, which YAML reads as truth values."""
+    words = {True: "on", False: "off"}
+    return {key: words[value] if key in SWITCHES and isinstance(value, bool) else value for key, value in values.items()}
 
 
 def _published(where: str, value: Any) -> tuple[str, ...]:
