@@ -85,8 +85,8 @@ def _check_answers(where: str, claim: Claim) -> None:
     """A sum over answers needs a method that decodes several."""
     declared = declaration(claim.scope)
     if claim.per == "aggregate" and declared is not None and declared.answers != "independent":
-        raise UserError(f"{where}: method={claim.scope['method']} decodes one answer, so no sum over answers is a speed "
-                        "of it; use metric: speedup with per: answer, or rate with per: counted")  # fmt: skip
+        raise UserError(f"{where}: method={claim.scope['method']} decodes one answer, so no sum over answers is its "
+                        "speed; use metric: speedup with per: answer, or rate with per: counted")  # fmt: skip
     if claim.rule.by_construction and (declared is None or declared.answers != "copies"):
         raise UserError(f"{where}: rule.by_construction is for copies of one answer that guess for each other, and the "
                         "scope's method has none")  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bench.errors import UserError, nearest
 
@@ -36,30 +37,36 @@ RATIO_KINDS = ("x", "share", "difference", "area", "tokens", "growth")
 SIDES = ("greater_than_one", "less_than_one", "less_than", "greater_than")
 
 
+class Ends(NamedTuple):
+    """Columns with the ends of a 95 % interval, and with the figure in their middle where it is another one."""
+
+    low: str
+    high: str
+    middle: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A figure of a table. `tests` are those that mean something for it, by metric.
 
-    `low` and `high` are the ends of its 95 % interval. Where a figure has none of its own, `spread` names the ratio of
-    the same row whose relative interval it shares. `exact` figures are counts, which have none.
+    Where a figure has no interval of its own, `ends` are those of a ratio in the same row whose relative interval it
+    shares. `exact` figures are counts, which have none.
     """
 
     kind: str
     tests: Mapping[str, tuple[str, ...]]
-    low: str = ""
-    high: str = ""
-    spread: str = ""
+    ends: Ends | None = None
     exact: bool = False
     per: tuple[str, ...] = ("answer",)
     counted: bool = False
     """Whether it counts emit calls, which are no tokens of an answer."""
 
 
-def _interval(name: str, middle: str = "") -> dict[str, str]:
-    return {"low": f"{name}_low", "high": f"{name}_high", "spread": middle}
+def _ends(name: str, middle: str = "") -> Ends:
+    return Ends(f"{name}_low", f"{name}_high", middle)
 
 
-_OF_RATIO = {"low": "ci_low", "high": "ci_high", "spread": "speedup"}
+_CI, _OF_RATIO = Ends("ci_low", "ci_high"), Ends("ci_low", "ci_high", "speedup")
 _RATE = {"rate": ("absolute",)}
 _KERNEL = {"kernel": ("absolute",)}
 _DOMAIN = {"acceptance": ("value", "absolute", "direction")}
@@ -68,30 +75,30 @@ COLUMNS: dict[str, dict[str, Column]] = {
     "speedup": {
         "speedup": Column("x", {"speedup": ("ratio", "direction", "absolute"),
                                 "aggregate": ("ratio", "direction", "absolute")},
-                          low="ci_low", high="ci_high", per=("answer", "aggregate")),
-        "tok_s": Column("tok/s", {**_RATE, "speedup": ("one_answer",)}, **_OF_RATIO),
-        "steady_tok_s": Column("tok/s", _RATE, **_OF_RATIO),
-        "aggregate_tok_s": Column("tok/s", {**_RATE, "aggregate": ("absolute",)}, **_OF_RATIO, per=("aggregate",)),
-        "counted_tok_s": Column("tok/s", _RATE, **_OF_RATIO, per=("counted",), counted=True),
-        "counted_speedup": Column("x", _RATE, **_OF_RATIO, per=("counted",), counted=True),
-        "baseline_tok_s": Column("tok/s", _RATE, **_OF_RATIO),
-        "solo_tok_s": Column("tok/s", _RATE, low="solo_ci_low", high="solo_ci_high", spread="solo_speedup"),
+                          _CI, per=("answer", "aggregate")),
+        "tok_s": Column("tok/s", {**_RATE, "speedup": ("one_answer",)}, _OF_RATIO),
+        "steady_tok_s": Column("tok/s", _RATE, _OF_RATIO),
+        "aggregate_tok_s": Column("tok/s", {**_RATE, "aggregate": ("absolute",)}, _OF_RATIO, per=("aggregate",)),
+        "counted_tok_s": Column("tok/s", _RATE, _OF_RATIO, per=("counted",), counted=True),
+        "counted_speedup": Column("x", _RATE, _OF_RATIO, per=("counted",), counted=True),
+        "baseline_tok_s": Column("tok/s", _RATE, _OF_RATIO),
+        "solo_tok_s": Column("tok/s", _RATE, Ends("solo_ci_low", "solo_ci_high", "solo_speedup")),
         "tokens_per_round": Column("tokens", {"tokens_per_round": ("value", "absolute")}, exact=True),
         "identical_share": Column("share", {"lossless": ("lossless", "absolute")}, exact=True),
     },
     "step_cost": {
-        "relative_cost": Column("x", {"step_cost": ("direction", "absolute")}, low="ci_low", high="ci_high"),
-        "step_ms": Column("ms", {"step_cost": ("absolute",)}, low="ci_low", high="ci_high", spread="relative_cost"),
+        "relative_cost": Column("x", {"step_cost": ("direction", "absolute")}, _CI),
+        "step_ms": Column("ms", {"step_cost": ("absolute",)}, Ends("ci_low", "ci_high", "relative_cost")),
     },
     "acceptance": {
-        "rate": Column("share", {"acceptance": ("value", "absolute", "direction")}, low="ci_low", high="ci_high"),
-        "difference": Column("difference", {"acceptance": ("collision",)}, **_interval("difference")),
+        "rate": Column("share", {"acceptance": ("value", "absolute", "direction")}, _CI),
+        "difference": Column("difference", {"acceptance": ("collision",)}, _ends("difference")),
     },
     "domain": {
-        "on_mean": Column("share", _DOMAIN, **_interval("on")),
-        "off_mean": Column("share", _DOMAIN, **_interval("off")),
-        "drop": Column("difference", {"acceptance": ("direction",)}, **_interval("drop")),
-        "auc": Column("area", {"acceptance": ("direction",)}, **_interval("auc")),
+        "on_mean": Column("share", _DOMAIN, _ends("on")),
+        "off_mean": Column("share", _DOMAIN, _ends("off")),
+        "drop": Column("difference", {"acceptance": ("direction",)}, _ends("drop")),
+        "auc": Column("area", {"acceptance": ("direction",)}, _ends("auc")),
     },
     "memory": {
         "growth": Column("growth", {"memory": ("stream_memory",)}, exact=True),
@@ -100,16 +107,16 @@ COLUMNS: dict[str, dict[str, Column]] = {
         "kv_bytes": Column("bytes", {"memory": ("absolute",)}, exact=True),
         "state_bytes": Column("bytes", {"memory": ("absolute",)}, exact=True),
     },
-    "bandwidth": {"read_gb_s": Column("GB/s", {"bandwidth": ("absolute",)}, low="low_gb_s", high="high_gb_s")},
+    "bandwidth": {"read_gb_s": Column("GB/s", {"bandwidth": ("absolute",)}, Ends("low_gb_s", "high_gb_s"))},
     "kernels": {
-        "gb_s": Column("GB/s", _KERNEL, **_interval("share_of_read_peak", "share_of_read_peak")),
-        "us": Column("us", _KERNEL, **_interval("share_of_read_peak", "share_of_read_peak")),
-        "cost_over_best_single": Column("x", {"kernel": ("best_kernel",)}, **_interval("cost_over_best_single")),
+        "gb_s": Column("GB/s", _KERNEL, _ends("share_of_read_peak", "share_of_read_peak")),
+        "us": Column("us", _KERNEL, _ends("share_of_read_peak", "share_of_read_peak")),
+        "cost_over_best_single": Column("x", {"kernel": ("best_kernel",)}, _ends("cost_over_best_single")),
     },
     "counters": {"other_l2_over_weights": Column("x", _KERNEL, exact=True),
                  "dram_over_weights": Column("x", _KERNEL, exact=True)},
     "ssq": {"measured_over_one_model": Column("x", {"kernel": ("value", "absolute")}, exact=True),
-            "us_over_one_model": Column("x", _KERNEL, **_interval("us_over_one_model"))},
+            "us_over_one_model": Column("x", _KERNEL, _ends("us_over_one_model"))},
 }  # fmt: skip
 
 TABLE_OF = {
@@ -148,7 +155,7 @@ def usual_column(metric: str, test: str, unit: str, per: str) -> str:
 def find_column(where: str, metric: str, table: str, name: str) -> Column:
     """The column of a table. Raises UserError for a metric without rows, an unknown table or an unknown column."""
     if metric not in TABLE_OF:
-        raise UserError(f"{where}: no record measures the metric '{metric}'; use a rule of another kind, or a metric of "
+        raise UserError(f"{where}: no record measures the metric '{metric}'; use a rule of another kind, or one of "
                         + ", ".join(TABLE_OF))  # fmt: skip
     if table not in COLUMNS:
         raise UserError(f"{where} has the unknown table '{table}'; {nearest(table, COLUMNS)}")

@@ -36,7 +36,7 @@ SAME_DRAW = Mechanism("construction", "anywhere: a guess is the very draw that i
 COLLISION = Mechanism("construction", "anywhere: it is said of any distribution")
 LOSSLESS = Mechanism("construction", "anywhere: the output is said to be that of the same model alone")
 MEMORY = Mechanism("construction", "anywhere: a stream shares the weights or does not")
-UNIVERSAL = Mechanism("universal", "anywhere: the claim names neither machine nor model, so one counter-example refutes")
+UNIVERSAL = Mechanism("universal", "anywhere: the claim names neither machine nor model")
 CONDITIONS = Mechanism("conditions", "under the claim's own conditions alone: machine, model and text decide it")
 
 MATTERS: dict[str, tuple[str, ...]] = {

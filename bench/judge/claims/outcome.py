@@ -59,12 +59,13 @@ def published_range(claim: Claim) -> tuple[float, float]:
 
 def of_row(claim: Claim, row: Row, verdict: str, reason: str) -> Outcome:
     """An outcome that rests on one row."""
-    limits = interval(row, claim)
+    low, high = interval(row, claim) or (None, None)
     return Outcome(
         verdict,
         reason,
         measured(row, claim),
-        *(limits or (None, None)),
+        low,
+        high,
         cells=tuple(cells([row])),
         counted=figure(row, "counted_tok_s"),
         distinct=figure(row, "tok_s"),

@@ -31,11 +31,11 @@ class Tables(Protocol):
     ssq: Sequence[Row]
 
 
-DEFAULTS = {"prompt_class": "all", "depth": 0, "layout": "sequences"}
+DEFAULTS: Mapping[str, Any] = {"prompt_class": "all", "depth": 0, "layout": "sequences"}
 """What a row must be when the claim says nothing: all prompts together, all depths pooled, one token a sequence."""
 
-DEFAULTS_OF = {
-    "domain": DEFAULTS | {"signal": "acceptance", "window": 0},
+DEFAULTS_OF: dict[str, Mapping[str, Any]] = {
+    "domain": {**DEFAULTS, "signal": "acceptance", "window": 0},
     "kernels": {"cache": "cold"},
     "counters": {"helper": False},
     "ssq": {},
@@ -78,15 +78,13 @@ def interval(row: Row, claim: Claim) -> tuple[float, float] | None:
     A figure without an interval of its own has the relative one of a ratio in the same row.
     """
     column, found = column_of(claim), figure(row, claim.column)
-    if not column.low:
+    if column.ends is None or found is None:
         return None
-    low, high = figure(row, column.low), figure(row, column.high)
-    if low is None or high is None or found is None:
+    low, high = figure(row, column.ends.low), figure(row, column.ends.high)
+    middle = figure(row, column.ends.middle) if column.ends.middle else 1.0
+    if low is None or high is None or not middle:
         return None
-    middle = figure(row, column.spread) if column.spread else None
-    if column.spread and column.spread != claim.column:
-        if not middle:
-            return None
+    if column.ends.middle:
         low, high = found * low / middle, found * high / middle
     return in_claim_unit(claim, low), in_claim_unit(claim, high)
 

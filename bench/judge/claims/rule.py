@@ -88,7 +88,8 @@ def read_rule(where: str, value: Any) -> Rule:
                 raise UserError(f"{where}: test '{test}' has no {key}; leave it out")
     for key in fields:
         _typed(where, key, fields[key])
-    rule = Rule(**{key: text(item) if isinstance(item, str) else item for key, item in fields.items()})
+    words: dict[str, Any] = {key: text(item) if isinstance(item, str) else item for key, item in fields.items()}
+    rule = Rule(**words)
     _whole(where, rule, value.get("inputs"))
     return rule
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.errors import UserError, nearest
+from bench.errors import UserError
 from bench.judge.claims.checks import check_claim
 from bench.judge.claims.columns import TABLE_OF, usual_column, usual_per
 from bench.judge.claims.rule import Rule, read_rule
@@ -163,7 +163,8 @@ def _claim(path: Path, place: int, entry: Any) -> Claim:
 def _switched(values: dict[str, Any]) -> dict[str, Any]:
     """`on` and `off` of a switch as words, which YAML reads as truth values."""
     words = {True: "on", False: "off"}
-    return {key: words[value] if key in SWITCHES and isinstance(value, bool) else value for key, value in values.items()}
+    return {key: words[value] if key in SWITCHES and isinstance(value, bool) else value
+            for key, value in values.items()}  # fmt: skip
 
 
 def _published(where: str, value: Any) -> tuple[str, ...]:

@@ -103,8 +103,8 @@ def _growth(claim: Claim, rows: list[Row]) -> Outcome:
     if growth is None or kv is None or state is None:
         return found_in(claim, rows, "inconclusive", "It needs measured, KV and state bytes at two numbers of streams.")
     if all(figure(row, "measured_bytes") == _caches(row) for row in rows):
-        why = ("The record's memory is the sum of KV cache and state itself, so nothing else could show in it; it takes "
-               "the memory of the whole process or card at two numbers of streams.")  # fmt: skip
+        why = ("The record's memory is the sum of KV cache and state itself, so nothing else could show in it; it "
+               "takes the memory of the whole process or card at two numbers of streams.")  # fmt: skip
         return found_in(claim, rows, "inconclusive", why)
     growth, own = growth / added, (kv + state) / added
     shown = (

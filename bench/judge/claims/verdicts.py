@@ -123,7 +123,7 @@ def _outcomes(claim: Claim, rows: Sequence[Row], names: Names) -> list[Outcome]:
 
 
 def _of_another(claim: Claim, row: Row, other: str) -> Outcome:
-    """A row of another machine or model. A rate or a time of it is told in the reason alone, never beside the claim's."""
+    """A row of another machine or model. A rate of it is told in the reason alone, never beside the claim's."""
     found = measured(row, claim)
     shown = f"; here it is {number(found)} {claim.unit} for {label(row)}" if found is not None else ""
     ratio = column_of(claim).kind in RATIO_KINDS and not column_of(claim).counted

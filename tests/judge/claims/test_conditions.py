@@ -109,10 +109,11 @@ def test_facts_carry_the_names() -> None:
 
 
 WITHOUT = [
-    ({"published": "38.1", "unit": "tok/s", "metric": "rate", "rule": "{kind: records, test: absolute}"}, "machine, model"),
+    ({"published": "38.1", "unit": "tok/s", "metric": "rate", "rule": "{kind: records, test: absolute}"},
+     "machine, model"),
     ({}, "machine, model, quantization"),
     ({"metric": "acceptance", "published": "0.9", "unit": "share", "rule": "{kind: records, test: value}"}, "model"),
-    ({"metric": "step_cost", "scope": "{width: 4}", "published": "2.04", "rule": "{kind: records, test: absolute}"}, "machine"),
+    ({"metric": "step_cost", "scope": "{width: 4}", "rule": "{kind: records, test: absolute}"}, "machine, model"),
     ({"metric": "step_cost", "scope": "{width: 4}", "published": "2.04",
       "rule": "{kind: records, test: direction, expect: less_than, edge: 4}"}, "machine"),
 ]  # fmt: skip
@@ -197,9 +198,8 @@ def own_row(claim: Claim) -> dict[str, Any]:
     row |= {key: value for key, value in claim.conditions.items()}
     row[claim.column] = found
     row.setdefault("us", 1.0)
-    if column.spread and column.spread != claim.column:
-        row[column.spread] = 1.0
-        row |= {column.low: 0.999, column.high: 1.001}
-    elif column.low:
-        row |= {column.low: found * 0.999, column.high: found * 1.001}
+    if column.ends is not None:
+        middle = 1.0 if column.ends.middle else found
+        row |= {column.ends.low: middle * 0.999, column.ends.high: middle * 1.001}
+        row |= {column.ends.middle: middle} if column.ends.middle else {}
     return row

@@ -157,9 +157,11 @@ def test_coupled_draws_say_nothing_about_the_collision_claim() -> None:
 
 
 def test_aggregate_is_judged_apart_from_one_answer() -> None:
-    total = speed(method="packed", drafter="none", emission="", rebuild="", scope="aggregate", speedup=1.6, ci_low=1.5, ci_high=1.7,
+    total = speed(method="packed", drafter="none", emission="", rebuild="", scope="aggregate", speedup=1.6, ci_low=1.5,
+                  ci_high=1.7,
                   counted_tok_s=None)  # fmt: skip
-    single = speed(method="packed", drafter="none", emission="", rebuild="", speedup=0.4, ci_low=0.38, ci_high=0.42, counted_tok_s=None)
+    single = speed(method="packed", drafter="none", emission="", rebuild="", speedup=0.4, ci_low=0.38, ci_high=0.42,
+                   counted_tok_s=None)
     both = {"speedup": [total, single]}
     assert verdict("pti.packed.four.direction", **both)["verdict"] == "reproduced"
     size = verdict("pti.packed.four.speedup", **both)
@@ -262,17 +264,22 @@ def test_lossless_means_every_answer_identical(tmp_path: Path) -> None:
 
 
 def test_tokens_a_round() -> None:
-    assert verdict("pti.described_loop.without_rebuild", speedup=[speed(method="jacobi", window=4)])["verdict"] == "refuted"
+    one = speed(method="jacobi", window=4)
+    assert verdict("pti.described_loop.without_rebuild", speedup=[one])["verdict"] == "refuted"
     whole = speed(method="jacobi", window=4, tokens_per_round=4.0)
     assert verdict("pti.described_loop.without_rebuild", speedup=[whole])["verdict"] == "reproduced"
 
 
-@pytest.mark.parametrize(("extra", "expected"), [(0.01, "reproduced"), (0.05, "reproduced"), (0.5, "refuted"), (None, "inconclusive")])
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [(0.01, "reproduced"), (0.05, "reproduced"), (0.5, "refuted"), (None, "inconclusive")],
+)
 def test_memory_grows_by_cache_and_state(extra: float | None, expected: str) -> None:
     """A record whose memory is the sum of its parts cannot show anything else."""
     rows = [
         {"machine": "laptop", "build": "cpu-1", "cells": ["e"], "model": "m", "source": "profile", "streams": n,
-         "kv_bytes": 8e6 * n, "state_bytes": 2e6 * n, "measured_bytes": 1e7 * n if extra is None else 5e8 + 1e7 * n * (1 + extra)}
+         "kv_bytes": 8e6 * n, "state_bytes": 2e6 * n,
+         "measured_bytes": 1e7 * n if extra is None else 5e8 + 1e7 * n * (1 + extra)}
         for n in (1, 2, 4)
     ]  # fmt: skip
     row = verdict("pti.memory.weights_shared", memory=rows)

@@ -115,9 +115,10 @@ def test_rounding_of_the_inputs_decides_between_refuted_and_inconclusive(tmp_pat
 
 @pytest.mark.parametrize(
     ("published", "expected"),
-    [("1.37", "reproduced"), ("1.38", "misstated"), ("1.36", "misstated"), ("1.39", "refuted"), ("1.3697", "reproduced"),
-     ("1.3690", "refuted"), ("1.3698", "misstated"), ("1", "reproduced"), ("2", "refuted"), ("1.5", "refuted")],
-)
+    [("1.37", "reproduced"), ("1.38", "misstated"), ("1.36", "misstated"), ("1.39", "refuted"),
+     ("1.3697", "reproduced"), ("1.3690", "refuted"), ("1.3698", "misstated"), ("1", "reproduced"), ("2", "refuted"),
+     ("1.5", "refuted")],
+)  # fmt: skip
 def test_a_slip_in_the_last_digits_is_told_apart_from_a_false_claim(
     tmp_path: Path, published: str, expected: str
 ) -> None:
