@@ -13,6 +13,7 @@ from pathlib import Path
 from bench.errors import UserError, nearest
 from bench.plan.compose import compose_points
 from bench.plan.config import CONFIGS, Config, ModelConfig
+from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
 from bench.records.cells import read_status
 from bench.records.identity import cell_id, name_of_file
@@ -55,7 +56,8 @@ class Cell:
         """What a person calls it."""
         config = self.config
         model = config["model"]["name"] + (" (synthetic)" if config["model"]["synthetic"] else "")
-        model += " (transformers)" if self.engine == "hf" else ""
+        told = ENGINES[self.engine].label
+        model += f" ({told})" if told else ""
         if self.kind == "profile":
             return f"{model} step cost, bandwidth, memory"
         return f"{model} {config['method']['declaration']['short']} T={config['temperature']:g}"

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from bench.errors import UserError, nearest
+from bench.plan.engines import ENGINES
 from pti_loop.parameters import Spec, declared
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 CHOICES = {
-    "model.engine": ("llama", "hf"),
+    "model.engine": tuple(ENGINES),
     "engine.sampler": ("host", "backend"),
     "engine.flash_attn": ("auto", "on", "off"),
     "engine.type_k": ("f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"),
@@ -200,9 +201,10 @@ def check(config: Config) -> None:
     if config.engine.n_batch < config.streams:
         raise UserError(f"engine.n_batch={config.engine.n_batch} does not hold a token of each of streams="
                         f"{config.streams}; set engine.n_batch={config.streams} or more")  # fmt: skip
-    if config.model.engine == "hf" and (config.peers.llama_bench or config.peers.llama_batched_bench):
-        raise UserError("peers are programs of llama.cpp, beside which model.engine=hf shows nothing about the loop; "
-                        "leave peers out, or model.engine")  # fmt: skip
+    own_peers = ENGINES[config.model.engine].peers
+    if not own_peers and (config.peers.llama_bench or config.peers.llama_batched_bench):
+        raise UserError(f"peers are programs of llama.cpp, beside which model.engine={config.model.engine} shows "
+                        "nothing about the loop; leave peers out, or model.engine")  # fmt: skip
     if config.engine.sampler == "backend" and config.temperature > 0:
         raise UserError(f"engine.sampler=backend is greedy only and temperature={config.temperature}; use sampler=host")
     if config.n_predict + config.streams > config.engine.n_ctx:

@@ -138,12 +138,13 @@ def _counter_file(path: Path) -> CounterFile:
         raise UserError(
             f"{path}: the name does not tell the case; call it TOOL_VARIANT_FORMAT_nSTREAMS_ROWSxCOLS.csv"
         )
-    case = (named["tool"], kind["variant"], kind["format"], *(int(named[name]) for name in ("streams", "rows", "cols")))
+    profile, reason = None, ""
     try:
-        return CounterFile(*case, profile=read_profile(path), reason="")
+        profile = read_profile(path)
     except KernelError as error:
-        # The sentence without the folder: it stands in a report.
-        return CounterFile(*case, profile=None, reason=str(error).replace(str(path), path.name))
+        reason = str(error).replace(str(path), path.name)  # without the folder: it stands in a report
+    streams, rows, cols = (int(named[name]) for name in ("streams", "rows", "cols"))
+    return CounterFile(named["tool"], kind["variant"], kind["format"], streams, rows, cols, profile, reason)
 
 
 def _static(folder: Path) -> list[dict[str, str]]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from bench.errors import UserError
 from bench.plan.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
 from bench.records.cells import write_cell
-from bench.run import engines
 from bench.run.arms import Prompt
+from bench.run.engines import engine
 
 _GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfig, "measure": MeasureConfig,
            "peers": PeersConfig, "method": MethodConfig}  # fmt: skip
@@ -50,8 +50,9 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
         config.method.parameters[key] = path
     file = gguf_file.read(job["model_path"])
     progress(0.02, "loading the model")
-    model = engines.load(config, job["model_path"])
-    sizes = engines.sizes(model, file, config)
+    runs = engine(config.model.engine)
+    model = runs.load(config, job["model_path"])
+    sizes = runs.sizes(model, file, config)
     speed = _read_speed(model, config, sizes["step_bytes"], repeats=9)
     clocks = Clocks("gpu" if model.facts()["layers_offloaded"] else "cpu")
 

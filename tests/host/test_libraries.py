@@ -10,8 +10,9 @@ import pytest
 
 from bench.host import libraries, provenance
 from bench.host.pins import ROOT
-from bench.plan.cells import cells, model_path
-from bench.plan.config import compose_points
+from bench.plan.cells import cells
+from bench.plan.compose import compose_points
+from bench.plan.model_files import model_path
 from bench.records.cells import load_cells
 from pti_loop.llama import model as llama
 

@@ -37,7 +37,7 @@ def test_without_the_extra_it_is_one_line_and_code_2(tmp_path, monkeypatch, caps
     assert main(["sweep", HF, f"results={tmp_path}"]) == 2
     said = capsys.readouterr().err
     assert said == "error: model.engine=hf needs torch, accelerate, not installed here; run `make setup EXTRA=hf`\n"
-    engines.check_installed("llama")
+    engines.engine("llama").check_installed()
 
 
 @pytest.mark.parametrize(

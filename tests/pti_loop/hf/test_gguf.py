@@ -16,7 +16,8 @@ from bench.synth import writer
 from bench.synth.shape import order
 from pti_loop.engine import ContextSpec, prefill
 from pti_loop.hf import load
-from pti_loop.llama.model import LlamaModel, library
+from pti_loop.llama.library import library
+from pti_loop.llama.model import LlamaModel
 from tests.pti_loop.loops import run
 
 pytestmark = pytest.mark.skipif(bool(load.missing()), reason="the extra is not installed; run `make setup EXTRA=hf`")

@@ -21,8 +21,7 @@ from tests.pti_loop.loops import run
 ROOT = Path(__file__).resolve().parents[3]
 TINY = ROOT / "models" / "pti-tiny" / "pti-tiny.Q8_0.gguf"
 MAKER = (
-    "import sys; from pti_loop.llama.twin_file import twin; "
-    "print(twin(*sys.argv[1:], lambda s: print(s, flush=True)))"
+    "import sys; from pti_loop.llama.twin_file import twin; print(twin(*sys.argv[1:], lambda s: print(s, flush=True)))"
 )
 
 
