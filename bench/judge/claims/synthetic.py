@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from bench.judge.claims.names import SYNTHETIC
+
 if TYPE_CHECKING:
     from bench.judge.claims.sheet import Claim
     from bench.records.cells import StoredCell
 
-MARK = "(synthetic)"
+MARK = SYNTHETIC
 _OF_THE_TEXT = ("acceptance", "lossless", "tokens_per_round")
 """Metrics that say something about what a model wrote."""
 _OF_THE_SHAPE = ("step_cost", "memory", "bandwidth")
@@ -40,9 +42,9 @@ def no_evidence(claim: Claim, table: str, row: Mapping[str, Any]) -> str:
     if not row.get("synthetic"):
         return ""
     text = claim.metric in _OF_THE_TEXT or claim.rule.test in ("lossless", "collision") or table == "acceptance"
-    if text or claim.rule.column in ("tokens_per_round", "identical_share"):
+    if text or claim.column in ("tokens_per_round", "identical_share"):
         return f"{row['model']} has random weights, and what it says is no evidence of {claim.metric}."
-    plain = not row.get("guesses") or claim.rule.column == "baseline_tok_s"
+    plain = not row.get("guesses") or claim.column == "baseline_tok_s"
     if table not in _OF_THE_SHAPE and not plain:
         return f"{row['model']} has random weights, and this speed depends on which guesses its text accepts."
     return ""

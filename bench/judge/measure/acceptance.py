@@ -108,7 +108,7 @@ def acceptance_rows(cell: StoredCell, table: RunTable) -> list[Row]:
     if not counts.drafted:
         return []
     common = {**origin(cell), **subject(cell), **settings(cell), "by_construction": certain(cell),
-              "independent_runs": int(mask.sum())}  # fmt: skip
+              "independent_runs": int(mask.sum()), "prompt_class": _class(table, mask)}  # fmt: skip
     raw = {"rounds": counts.rounds, "drafted": counts.drafted, "verified": counts.verified, "bonus": counts.bonus,
            "redecoded": counts.redecoded, **counts.rates()}  # fmt: skip
     used = mask[table.draws["owner"]]
@@ -120,6 +120,12 @@ def acceptance_rows(cell: StoredCell, table: RunTable) -> list[Row]:
         rows.append({**common, "position": int(place), **_share(int(hit[at].sum()), int(at.sum())),
                      **_against(hit[at], collision[at])})  # fmt: skip
     return rows
+
+
+def _class(table: RunTable, mask: np.ndarray) -> str:
+    """The class of the prompts where all are of one, else `all`: a claim about a class needs a cell of that class."""
+    classes = {str(name) for name in table.prompt_class[mask]}
+    return classes.pop() if len(classes) == 1 else "all"
 
 
 def certain(cell: StoredCell) -> bool:
