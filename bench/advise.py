@@ -77,7 +77,7 @@ def _methods() -> dict[str, bool]:
 def _this_machine() -> str:
     from bench.host.provenance import machine
 
-    return machine()["name"]
+    return str(machine()["name"])
 
 
 def model_word(model: str) -> str:
