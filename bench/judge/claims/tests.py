@@ -11,6 +11,7 @@ from collections.abc import Callable
 from bench.judge.claims.arithmetic import FORMULAS, recompute
 from bench.judge.claims.checks import WIDEST
 from bench.judge.claims.outcome import (
+    TWICE,
     Outcome,
     number,
     of_row,
@@ -33,7 +34,7 @@ OPEN = " The 95 % interval excludes it and the 99.9 % one does not, so measure m
 def _counted_beside(row: Row) -> str:
     """The counted figure beside the distinct one, where a loop counts tokens that it had emitted before."""
     counted, distinct = figure(row, "counted_tok_s"), figure(row, "tok_s")
-    if counted is None or distinct is None or counted <= distinct * 1.001:
+    if counted is None or distinct is None or counted <= distinct * TWICE:
         return ""
     ratio = figure(row, "counted_speedup")
     return (
