@@ -15,9 +15,8 @@ from typing import Any
 from bench.children import children
 from bench.host.cpus import available_cpus
 from bench.judge import merge
-from bench.judge.cell import Part, Profiles, is_profile, judge_cell, profile_of
+from bench.judge.cell import JudgedCell, Profile, is_profile, judge_cell, profile_of
 from bench.judge.findings import Findings
-from bench.judge.measure.step_cost import Curve
 from bench.records.cells import has_table, load_cell
 
 Map = Callable[[Callable[[Path], Any], Sequence[Path]], Iterator[Any]]
@@ -42,9 +41,9 @@ def judge_stored(folders: Sequence[Path], processes: int | None = None) -> Findi
         found = dict(zip(first, spread(_judge_curves, first), strict=True))
         profiles = [profile for _, profile in found.values() if profile is not None]
         rest = [folder for folder in folders if folder not in found]
-        parts = dict(zip(rest, spread(partial(_judge_folder, profiles=profiles), rest), strict=True))
-    parts |= {folder: part or _judge_folder(folder, profiles) for folder, (part, _) in found.items()}
-    return merge(parts[folder] for folder in folders)
+        judged = dict(zip(rest, spread(partial(_judge_folder, profiles=profiles), rest), strict=True))
+    judged |= {folder: cell or _judge_folder(folder, profiles) for folder, (cell, _) in found.items()}
+    return merge(judged[folder] for folder in folders)
 
 
 @contextmanager
@@ -57,8 +56,8 @@ def _mapped(count: int) -> Iterator[Map]:
         yield partial(pool.map, chunksize=CHUNK)
 
 
-def _judge_curves(folder: Path) -> tuple[Part | None, tuple[Any, list[Curve]] | None]:
-    """A profile's part and what others need of it; twice None for a cell that has steps and is no profile."""
+def _judge_curves(folder: Path) -> tuple[JudgedCell | None, Profile | None]:
+    """A profile, judged, and what others need of it; twice None for a cell that has steps and is no profile."""
     cell = load_cell(folder)
     if not is_profile(cell):
         return None, None
@@ -66,5 +65,5 @@ def _judge_curves(folder: Path) -> tuple[Part | None, tuple[Any, list[Curve]] | 
     return judge_cell(cell, [profile]), profile
 
 
-def _judge_folder(folder: Path, profiles: Profiles) -> Part:
+def _judge_folder(folder: Path, profiles: Sequence[Profile]) -> JudgedCell:
     return judge_cell(load_cell(folder), profiles)

@@ -7,6 +7,7 @@ prints is of medians, for orientation.
 from __future__ import annotations
 
 import argparse
+import math
 import platform
 import subprocess
 import sys
@@ -84,10 +85,10 @@ def cases_of(fmt: str, rows: int, cols: int, names: list[str], streams: list[int
     return cases
 
 
-def blank(case: Case, cache: str, status: str, reason: str, error: float | None) -> records.Row:
+def blank(case: Case, cache: str, status: str, reason: str, error: float = math.nan) -> records.Sample:
     v, size = case.variant, variants.weight_bytes(case.format, case.rows, case.cols)
     read = size + variants.activation_bytes(v, case.cols, case.streams)
-    return records.Row(
+    return records.Sample(
         v.name, case.format, case.streams, case.rows, case.cols, cache, status, reason, v.layout,
         size / (case.rows * case.cols), size, read, error, v.tolerance,
     )  # fmt: skip
@@ -105,7 +106,7 @@ class Session:
             self.device.open_peer(options.peer)
             self.peer = True
         self.scratch = Buffer(self.device, SCRATCH_BYTES)
-        self.rows: list[records.Row] = []
+        self.rows: list[records.Sample] = []
 
     def matrix(self, fmt: str, rows: int, cols: int, cases: list[Case]) -> None:
         """All cases of one matrix: check each, then time those that passed, in balanced blocks."""
@@ -113,7 +114,7 @@ class Session:
         for case in cases:
             reason = variants.can_run(case, self.options.arch or self.device.facts.arch)
             if reason:
-                self.rows.append(blank(case, "cold", "unsupported", reason, None))
+                self.rows.append(blank(case, "cold", "unsupported", reason))
             else:
                 able.append(case)
         if not able:
@@ -121,7 +122,7 @@ class Session:
         try:
             self._contest(fmt, rows, cols, able)
         except KernelError as error:
-            self.rows += [blank(case, "cold", "unsupported", str(error), None) for case in able]
+            self.rows += [blank(case, "cold", "unsupported", str(error)) for case in able]
             print(f"{fmt} {rows} x {cols}: {error}", file=sys.stderr)
 
     def _contest(self, fmt: str, rows: int, cols: int, cases: list[Case]) -> None:
@@ -178,7 +179,7 @@ class Session:
                 self.rows.append(
                     replace(
                         empty, status="ok", block=i, us=us, ceiling_us=float(ceiling[i]),
-                        copy_gb_s=copied / copy.times[i], peer_us=rival.times[i] if rival else None,
+                        copy_gb_s=copied / copy.times[i], peer_us=rival.times[i] if rival else math.nan,
                     )
                 )  # fmt: skip
             self._line(case, cache, entry, ceiling, rival, error)

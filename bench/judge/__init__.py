@@ -1,4 +1,4 @@
-"""The judge of records: stored cells in, findings out. Pure: it opens no file, asks no device and keeps no state.
+"""The judge of records: stored cells in, findings out. It opens no file, asks no device and keeps no state.
 
 It does not know what anybody claimed (`bench.judge.claims`) nor how findings are printed (`bench.report`). What a cell
 says by itself is in `bench.judge.cell`; `bench.stored` judges a folder of cells in several processes.
@@ -7,13 +7,11 @@ says by itself is in `bench.judge.cell`; `bench.stored` judges a folder of cells
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from bench.judge.cell import Part, is_profile, judge_cell, profile_of
+from bench.judge.cell import JudgedCell, is_profile, judge_cell, profile_of
 from bench.judge.findings import Findings
-from bench.judge.measure.domain import domain_rows
-from bench.judge.measure.roofline import bandwidth_rows
+from bench.judge.tables import TABLES, named
 
 if TYPE_CHECKING:
     from bench.records.cells import StoredCell
@@ -27,20 +25,14 @@ def judge(cells: list[StoredCell]) -> Findings:
     return merge(judge_cell(cell, profiles) for cell in cells)
 
 
-def merge(parts: Iterable[Part]) -> Findings:
-    """The findings of all cells from those of each, in the order of the parts.
-
-    A contrast's memory is that of a whole process, so it is told only where no profile measured any.
-    """
-    parts = list(parts)
+def merge(cells: Iterable[JudgedCell]) -> Findings:
+    """The findings of all cells from those of each, in the order of the cells."""
+    cells = list(cells)
     findings = Findings()
-    for table in fields(Findings):
-        rows = getattr(findings, table.name)
-        for part in parts:
-            rows += getattr(part.findings, table.name)
-    profiled = [row for part in parts if part.profile for row in part.findings.memory]
-    findings.memory = profiled or findings.memory
-    findings.domain = domain_rows([part.answers for part in parts if part.answers])
-    shares = {part.source.cell: part.share for part in parts if part.share is not None}
-    findings.bandwidth = bandwidth_rows([part.source for part in parts if part.done], shares)
+    for name, table in TABLES.items():
+        rows = getattr(findings, name)
+        for cell in cells:
+            rows += getattr(cell.findings, name)
+        if table.joined_by:
+            rows += named(table.joined_by)([cell.gathered[name] for cell in cells if name in cell.gathered])
     return findings

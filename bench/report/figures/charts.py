@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench.judge.arm import ROLES
 from bench.report.figures.canvas import (
     AMBER,
     BLUE,
@@ -25,15 +26,16 @@ from bench.report.figures.canvas import (
     panels,
 )
 from bench.report.figures.published import speedup_points
+from bench.report.tables.arms import describe, is_void, of_all_prompts, with_role
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
-from bench.report.tables.values import Row, cells_of, figure, fixed, get, number, plain, sort_key
+from bench.report.tables.values import Row, cells_of, figure, fixed, get, line, sort_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_LINES = 14
-SHOWN_ARMS = ("baseline", "treatment", "solo", None)
+SHOWN_ARMS = tuple(role.name for role in ROLES.values() if not role.control)
 PARTS = (
     ("decode_ms", "llama_decode", BLUE),
     ("draft_ms", "draft", AMBER),
@@ -42,21 +44,8 @@ PARTS = (
     ("host_ms", "rest of the loop", VERMILION),
 )
 
-
 ARM = ("short",)
 """What tells one arm from another."""
-
-
-def is_void(row: Row) -> bool:
-    return bool(plain(row.get("void")))
-
-
-def describe(row: Row, index: CellIndex) -> str:
-    """`stagger x4 emission=published` and whatever else tells one arm from another."""
-    words = [number(index.find(row, "short"))]
-    words += ["sum of streams"] if get(row, "scope") == "aggregate" else []
-    temperature = index.find(row, "temperature")
-    return ", ".join(words) + (f", T={number(temperature)}" if temperature else "")
 
 
 def one_each(rows: Sequence[Row], index: CellIndex, names: Sequence[str]) -> list[Row]:
@@ -75,7 +64,7 @@ def _preference(row: Row, index: CellIndex) -> tuple[Any, ...]:
 
 def speedup(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
     """Speed-up by method, distinct tokens with intervals, beside what was counted and what was published."""
-    rows = [row for row in tables.rows("speedup") if get(row, "prompt_class") in ("all", None)]
+    rows = of_all_prompts(tables.rows("speedup"))
     sound = [row for row in rows if not is_void(row) and figure(row, "speedup") is not None]
     groups, hidden = panels(sound, index)
     if not groups:
@@ -169,16 +158,14 @@ def _bars(rows: Sequence[Row], index: CellIndex) -> list[Row]:
     """One baseline, one bar for each treatment, then what is left: where room ends, treatments stay."""
     by_arm = {arm: [row for row in rows if get(row, "arm") == arm] for arm in SHOWN_ARMS}
     bars = one_each(by_arm.pop("baseline"), index, ("arm",))
-    for arm in sorted(by_arm, key=lambda arm: arm != "treatment"):
+    for arm in sorted(by_arm, key=lambda arm: bool(ROLES[arm].words)):
         bars += one_each(by_arm[arm], index, ARM)
     return bars
 
 
-def _arm_label(row: Row, index: CellIndex) -> str:
-    arm = get(row, "arm")
-    if arm == "baseline":
-        return "plain decoding"
-    return describe(row, index) + (", one stream live" if arm == "solo" else "")
+def _bar_label(row: Row, index: CellIndex) -> str:
+    role = ROLES[line(get(row, "arm"))]
+    return role.words if role.plain and role.own_context else with_role(row, index)
 
 
 def _stack(axes: Axes, rows: Sequence[Row], index: CellIndex) -> None:
@@ -191,7 +178,7 @@ def _stack(axes: Axes, rows: Sequence[Row], index: CellIndex) -> None:
     for place, row in enumerate(rows):
         label = f"{fixed(figure(row, 'total_ms'), 1)} ms"
         axes.annotate(label, (starts[place], place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-    axes.set_yticks(places, [_arm_label(row, index) for row in rows])
+    axes.set_yticks(places, [_bar_label(row, index) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, max(starts) * 1.12 or 1.0)
     axes.tick_params(axis="y", length=0)
