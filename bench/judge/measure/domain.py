@@ -139,7 +139,8 @@ def _references(answers: Answers, others: Iterable[Answers]) -> dict[str, Answer
     found: dict[str, Answers] = {}
     for other in others:
         known = {key: place for place, key in enumerate(other.keys)}
-        if other.tuned or not other.steady or other.like != answers.like or not known.keys() >= {*answers.keys}:
+        same = other.like == answers.like and known.keys() >= {*answers.keys}
+        if other.tuned or not other.steady or not same:
             continue
         places = [known[key] for key in answers.keys]
         values = {key: tuple(columns[place] for place in places) for key, columns in other.values.items()}

@@ -15,8 +15,6 @@ class KernelFact(Fact):
     gpu: str = column("graphics processor", words="GPU", place=END, default="")
     compiler: str = column("compiler", place=END, default="")
     source_hash: str = column("hash of the kernels' sources", words="sources", place=END, default="")
-    void: bool = column("whether a check of the row failed, so that it counts for nothing", place=END, default=False)
-    void_reason: str = column("which", words="void", place=END, default="")
 
 
 @table
@@ -74,6 +72,8 @@ class Kernel(KernelFact):
     llama_cpp_relative_cost_high: float = column("upper end of its interval", RATIO, default=NAN)
     llama_cpp_share_low: float = column("lower end of its interval", SHARE, default=NAN)
     llama_cpp_share_high: float = column("upper end of its interval", SHARE, default=NAN)
+    void: bool = column("whether it is above a ceiling, so that it counts for nothing", place=END, default=False)
+    void_reason: str = column("which", place=END, default="")
 
 
 @table
@@ -105,6 +105,8 @@ class Counter(KernelFact):
     helper: bool = column("whether the case launches it beside the kernel that it is about", default=False)
     missing: str = column("counters that were asked for and not collected", default="")
     tool: str = column("profiler")
+    void: bool = column("whether its file cannot be read, or a share is above 100 %", place=END, default=False)
+    void_reason: str = column("which", words="void", place=END, default="")
 
 
 @table

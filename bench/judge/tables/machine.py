@@ -30,10 +30,11 @@ class Memory(ModelFact):
     """Bytes that a context takes by its number of streams, measured and computed."""
 
     streams: int = column("sequences of the context")
-    kv_bytes: float = column("attention cache", BYTES, words="KV cache")
-    state_bytes: float = column("recurrent state", BYTES, words="recurrent state")
-    measured_bytes: float = column("what the process grew by, or the sum of the two", BYTES, words="measured")
-    per_stream_bytes: float = column("the same, a stream", BYTES, words="a stream", metric="memory")
+    kv_bytes: float = column("attention cache", BYTES, words="KV cache", default=NAN)
+    state_bytes: float = column("recurrent state", BYTES, words="recurrent state", default=NAN)
+    measured_bytes: float = column("what the process grew by, or the sum of the two", BYTES, words="measured",
+                                   default=NAN)  # fmt: skip
+    per_stream_bytes: float = column("the same, a stream", BYTES, words="a stream", metric="memory", default=NAN)
     computed_kv_bytes: float = column("attention cache by the model's shape", BYTES, default=NAN)
     computed_state_bytes: float = column("recurrent state by the model's shape", BYTES, default=NAN)
     kv_ratio: float = column("`kv_bytes` over `computed_kv_bytes`", RATIO, default=NAN)

@@ -10,7 +10,7 @@ from bench.judge.claims.sheet import Claim, load_sheet
 from bench.judge.claims.verdicts import judge_claims
 from bench.judge.findings import Findings
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FACTS = load_facts(ROOT / "configs" / "facts")
 PTI = {claim.id: claim for claim in load_sheet(ROOT / "configs" / "claims" / "pti.yaml")}
 Row = dict[str, Any]

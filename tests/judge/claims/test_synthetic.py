@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,14 @@ from bench.judge.findings import Findings
 from bench.report import write_report
 from tests.judge.judge_cells import Builder, guess_cell, profile_cell
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FACTS = load_facts(ROOT / "configs" / "facts")
 PTI = {claim.id: claim for claim in load_sheet(ROOT / "configs" / "claims" / "pti.yaml")}
 BASE = {"machine": "laptop", "build": "cpu-1", "cells": ["aaaaaaaaaaaa"], "model": "smollm2-135m", "void": False}
 MADE = {"model": "smollm2-135m (synthetic)", "synthetic": True}
 SPEED = {
-    **BASE, "method": "stagger", "emission": "published", "rebuild": "none", "draws": "independent", "streams": 4,
-    "temperature": 0.0, "prompt_class": "all", "scope": "answer", "tok_s": 25.0, "speedup": 0.5, "ci_low": 0.48,
+    **BASE, "method": "stagger", "guesses": True, "emission": "published", "rebuild": "none", "draws": "independent",
+    "streams": 4, "temperature": 0.0, "prompt_class": "all", "scope": "answer", "tok_s": 25.0, "speedup": 0.5, "ci_low": 0.48,
     "ci_high": 0.52, "counted_tok_s": 95.5, "lossless": "identical", "identical_share": 1.0, "tokens_per_round": 1.0,
 }  # fmt: skip
 ACCEPTED = {
@@ -64,7 +64,7 @@ def test_what_the_shape_decides_is_judged() -> None:
     assert verdict("pti.step_cost.four.sublinear", steps, **MADE)["verdict"] == "reproduced"
     slow = {"step_cost": [{**STEP, "relative_cost": 4.2, "ci_low": 4.1, "ci_high": 4.3}]}
     assert verdict("pti.step_cost.four.sublinear", slow, **MADE)["verdict"] == "refuted"
-    summed = {"speedup": [{**SPEED, "method": "packed", "scope": "aggregate", "speedup": 1.9, "ci_low": 1.8,
+    summed = {"speedup": [{**SPEED, "method": "packed", "guesses": False, "scope": "aggregate", "speedup": 1.9, "ci_low": 1.8,
                            "ci_high": 2.0}]}  # fmt: skip
     assert verdict("pti.packed.four.direction", summed, **MADE)["verdict"] == "reproduced"
 
@@ -105,11 +105,11 @@ def test_every_row_and_every_page_shows_the_mark(tmp_path: Path) -> None:
     ]
     findings = judge([guess_cell(change=mark), profile])
     checked = 0
-    for table in fields(Findings):
-        for row in getattr(findings, table.name):
+    for name, rows in findings.tables().items():
+        for row in rows:
             if "model" in row:
-                assert row["model"] == "toy (synthetic)", table.name
-                assert row["synthetic"] is True, table.name
+                assert row["model"] == "toy (synthetic)", name
+                assert row["synthetic"] is True, name
                 checked += 1
     assert checked > 10
     write_report(findings, [], tmp_path, figures=False)

@@ -10,7 +10,7 @@ from scipy import stats
 from bench.errors import UserError
 from bench.judge.measure.step_cost import curves, expected_tokens, predicted_tok_s, step_cost_rows
 from bench.records.rows import Step
-from tests.judge.judge_cells import MS, frame, profile_cell
+from tests.judge.judge_cells import MS, case_of, frame, profile_cell
 
 
 def steps(rows: list[tuple[int, int, float]], layout: str = "tokens") -> pd.DataFrame:
@@ -82,7 +82,7 @@ def test_expected_tokens_of_three_guesses(p: float, tokens: float) -> None:
 
 def test_rows_say_what_full_acceptance_would_give() -> None:
     cell = profile_cell({1: 50, 4: 100})
-    row = next(row for row in step_cost_rows(cell, curves(cell.steps)) if row["width"] == 4)
+    row = next(row for row in step_cost_rows(case_of(cell)) if row["width"] == 4)
     assert row["predicted_tok_s_all_accepted"] == pytest.approx(4 / row["step_ms"] * 1000)
     assert row["step_ms"] == pytest.approx(100, rel=0.01)
     assert row["relative_cost"] == pytest.approx(2.0)
