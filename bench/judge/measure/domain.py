@@ -144,7 +144,8 @@ def _references(answers: Answers, others: Iterable[Answers]) -> dict[str, Answer
             continue
         places = [known[key] for key in answers.keys]
         values = {key: tuple(columns[place] for place in places) for key, columns in other.values.items()}
-        found.setdefault(other.about["short"], replace(other, keys=answers.keys, classes=answers.classes, values=values))
+        same_answers = replace(other, keys=answers.keys, classes=answers.classes, values=values)
+        found.setdefault(other.about["short"], same_answers)
     return found
 
 

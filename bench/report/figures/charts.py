@@ -5,6 +5,7 @@ Knows nothing about files. Draws the judge's numbers as they are; when there are
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_LINES = 14
+LABEL_WIDTH = 34
 SHOWN_ARMS = tuple(role.name for role in ROLES.values() if not role.control)
 PARTS = (
     ("decode_ms", "llama_decode", BLUE),
@@ -105,10 +107,15 @@ def _forest(axes: Axes, rows: Sequence[Row], claims: Sequence[Row], index: CellI
         heights, lows, highs = zip(*claimed, strict=True)
         axes.hlines(heights, lows, highs, colors=INK, linewidth=1)
         axes.plot(lows, heights, "D", markerfacecolor="white", markeredgecolor=INK, markersize=5)
-    axes.set_yticks(places, [describe(row, index) for row in rows])
+    axes.set_yticks(places, [_wrapped(describe(row, index)) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(left=0)
+
+
+def _wrapped(label: str) -> str:
+    """An arm's name on lines that leave room for its bar, and for the title above it."""
+    return textwrap.fill(label, LABEL_WIDTH)
 
 
 def _counts_more(row: Row) -> bool:
@@ -178,7 +185,7 @@ def _stack(axes: Axes, rows: Sequence[Row], index: CellIndex) -> None:
     for place, row in enumerate(rows):
         label = f"{fixed(figure(row, 'total_ms'), 1)} ms"
         axes.annotate(label, (starts[place], place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-    axes.set_yticks(places, [_bar_label(row, index) for row in rows])
+    axes.set_yticks(places, [_wrapped(_bar_label(row, index)) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, max(starts) * 1.12 or 1.0)
     axes.tick_params(axis="y", length=0)

@@ -24,7 +24,8 @@ BASE = {"machine": "laptop", "build": "cpu-1", "cells": ["aaaaaaaaaaaa"], "model
 MADE = {"model": "smollm2-135m (synthetic)", "synthetic": True}
 SPEED = {
     **BASE, "method": "stagger", "guesses": True, "emission": "published", "rebuild": "none", "draws": "independent",
-    "streams": 4, "temperature": 0.0, "prompt_class": "all", "scope": "answer", "tok_s": 25.0, "speedup": 0.5, "ci_low": 0.48,
+    "streams": 4, "temperature": 0.0,
+    "prompt_class": "all", "scope": "answer", "tok_s": 25.0, "speedup": 0.5, "ci_low": 0.48,
     "ci_high": 0.52, "counted_tok_s": 95.5, "lossless": "identical", "identical_share": 1.0, "tokens_per_round": 1.0,
 }  # fmt: skip
 ACCEPTED = {
@@ -64,7 +65,8 @@ def test_what_the_shape_decides_is_judged() -> None:
     assert verdict("pti.step_cost.four.sublinear", steps, **MADE)["verdict"] == "reproduced"
     slow = {"step_cost": [{**STEP, "relative_cost": 4.2, "ci_low": 4.1, "ci_high": 4.3}]}
     assert verdict("pti.step_cost.four.sublinear", slow, **MADE)["verdict"] == "refuted"
-    summed = {"speedup": [{**SPEED, "method": "packed", "guesses": False, "scope": "aggregate", "speedup": 1.9, "ci_low": 1.8,
+    summed = {"speedup": [{**SPEED, "method": "packed", "guesses": False,
+                           "scope": "aggregate", "speedup": 1.9, "ci_low": 1.8,
                            "ci_high": 2.0}]}  # fmt: skip
     assert verdict("pti.packed.four.direction", summed, **MADE)["verdict"] == "reproduced"
 
