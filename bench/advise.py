@@ -12,6 +12,7 @@ from bench.judge.predict.advice import Advice, advise
 from bench.plan.config import CONFIGS
 from bench.records.cells import REFERENCE, cell_folders
 from bench.stored import judge_stored
+from pti_loop.parameters import declared
 
 KEYS = ("model", "results", "machine")
 USUAL = "smollm2-135m"
@@ -45,15 +46,13 @@ def advice(model: str, results: Path, machine: str | None = None) -> tuple[Advic
 
     Raises `UserError` when neither holds a finished cell of this model on this machine.
     """
-    from pti_loop.methods import METHODS
-
     name = machine or _this_machine()
     others: set[str] = set()
     for root in (results, results / REFERENCE):
         folders = cell_folders(root)
         others |= {folder.parent.name for folder in folders}
         mine = [folder for folder in folders if folder.parent.name == name]
-        found = advise(judge_stored(mine), model, name, METHODS) if mine else None
+        found = advise(judge_stored(mine), model, name, declared()) if mine else None
         if found is not None:
             return found, root / name
     elsewhere = sorted(others - {name})

@@ -34,6 +34,7 @@ SCRATCH_BYTES = 256 << 20
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
+    """The command line. Ends the program with code 2 on one that cannot be read."""
     p = argparse.ArgumentParser(prog="python -m kernels.bench", description=__doc__.splitlines()[0])
     p.add_argument("--out", type=Path, default=Path("results/kernels"), help="folder of the records")
     p.add_argument("--arch", help="sm_90, gfx906, ...; default: what the first GPU is")
@@ -50,6 +51,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 
 def shapes_of(text: str) -> list[tuple[int, int]]:
+    """`17408x5120,1024x4096` as pairs of rows and columns. KernelError."""
     try:
         pairs = [tuple(int(n) for n in part.split("x")) for part in text.split(",")]
     except ValueError:
@@ -60,6 +62,7 @@ def shapes_of(text: str) -> list[tuple[int, int]]:
 
 
 def streams_of(text: str) -> list[int]:
+    """`1,2,4` as numbers. KernelError."""
     try:
         return [int(n) for n in text.split(",")]
     except ValueError:
@@ -67,6 +70,7 @@ def streams_of(text: str) -> list[int]:
 
 
 def chosen(text: str, known: Iterable[str], what: str) -> list[str]:
+    """The names in a list with commas; `what` they are is said in the KernelError about one that is not known."""
     names = text.split(",")
     for name in names:
         if name not in known:
@@ -86,6 +90,7 @@ def cases_of(fmt: str, rows: int, cols: int, names: list[str], streams: list[int
 
 
 def blank(case: Case, cache: str, status: str, reason: str, error: float = math.nan) -> records.Sample:
+    """The row of a case without a time. `error` is relative, nan where nothing was computed."""
     v, size = case.variant, variants.weight_bytes(case.format, case.rows, case.cols)
     read = size + variants.activation_bytes(v, case.cols, case.streams)
     return records.Sample(
@@ -95,7 +100,7 @@ def blank(case: Case, cache: str, status: str, reason: str, error: float = math.
 
 
 class Session:
-    """One device, and the rows gathered so far."""
+    """One device, and the rows gathered so far. KernelError when the kernels cannot be built or there is no GPU."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -198,7 +203,7 @@ class Session:
 
 
 def detect() -> str:
-    """The architecture of the first GPU, as its own tool names it."""
+    """The architecture of the first GPU, as its own tool names it. KernelError where there is none."""
     for command in (["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], ["rocm_agent_enumerator"]):
         try:
             out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
@@ -213,6 +218,7 @@ def detect() -> str:
 
 
 def environment(session: Session) -> dict[str, object]:
+    """What the records say of device, compiler and sources. Bandwidth in GB/s, sizes in bytes."""
     facts, arch = session.device.facts, session.options.arch or session.device.facts.arch
     compiler = (
         subprocess.run([build.flags(arch)[0], "--version"], capture_output=True, text=True).stdout.strip().splitlines()
@@ -234,6 +240,7 @@ def shapes_for(fmt: str, shapes: list[tuple[int, int]]) -> list[tuple[int, int]]
 
 
 def main(argv: list[str]) -> int:
+    """0 when every variant passed its check, 1 when one failed, 2 for something to mend."""
     options = parse(argv)
     try:
         names = chosen(options.variants, variants.BY_NAME, "variant")

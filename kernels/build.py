@@ -35,7 +35,7 @@ ARCHITECTURES = NVIDIA + AMD
 
 
 def flags(arch: str) -> list[str]:
-    """The compiler and its flags, without what says which output is wanted."""
+    """The compiler and its flags, without what says which output is wanted. KernelError for an unknown architecture."""
     if arch in NVIDIA:
         number = arch.removeprefix("sm_")
         return ["nvcc", "-O3", "-std=c++17", f"-gencode=arch=compute_{number},code={arch}", "-Xcompiler", "-fPIC"]
@@ -63,6 +63,7 @@ def source_hash() -> str:
 
 
 def library_path(arch: str) -> Path:
+    """Where the library of these sources and flags lies, or would lie. KernelError for an unknown architecture."""
     root = Path(os.environ.get("PTI_KERNELS_BUILD", "build/kernels"))
     key = hashlib.sha256("\0".join([source_hash(), *flags(arch)]).encode()).hexdigest()[:16]
     return root / f"{arch}-{key}" / "libkernels.so"

@@ -47,7 +47,10 @@ def run(device: Device, contenders: list[Contender], cache: str, blocks: int, rn
 def ceilings(
     device: Device, buffers: list[Buffer], size: int, scratch: Buffer, cache: str
 ) -> tuple[list[Contender], Contender]:
-    """The fastest plain reads of `size` bytes among many launch shapes, and a plain copy of them."""
+    """The fastest plain reads of `size` bytes among many launch shapes, and a plain copy of them.
+
+    KernelError where no shape fits so few bytes.
+    """
     size = size // 16 * 16
     tried: list[tuple[float, Timed, list[Args]]] = []
     for kind, block, grid in _read_shapes(size, device.facts.multiprocessors, scratch.size):

@@ -41,6 +41,7 @@ class Buffer:
         self.address = device.allocate(self.size)
 
     def fill(self, data: np.ndarray, offset: int = 0) -> None:
+        """Copies an array of any shape (n, ..) to the device, `offset` bytes from the start. KernelError."""
         data = np.ascontiguousarray(data)
         self.device.check(self.device.lib.device_copy(self.address + offset, data.ctypes.data, data.nbytes))
 
@@ -55,11 +56,13 @@ class Buffer:
         self.device.check(self.device.lib.device_fill(self.address, byte, self.size))
 
     def read(self, dtype: str, count: int) -> np.ndarray:
+        """The first values of the buffer: `dtype` [count,]. KernelError."""
         out = np.empty(count, dtype)
         self.device.check(self.device.lib.device_copy(out.ctypes.data, self.address, out.nbytes))
         return out
 
     def free(self) -> None:
+        """Gives the memory back. Calling twice is allowed."""
         if self.address:
             self.device.lib.device_free(self.address)
             self.address = 0
@@ -77,6 +80,7 @@ class Timed:
         device.check(device.lib.timed_create(device.launcher(launcher), array, len(args), c.byref(self.handle)))
 
     def replay(self) -> float:
+        """Runs the graph; microseconds of one launch. KernelError when the GPU refuses."""
         us = c.c_float()
         self.device.check(self.device.lib.timed_replay(self.handle, c.byref(us)))
         return us.value / self.count
@@ -129,13 +133,16 @@ class Device:
         return Facts(name.value.decode(), units, l2, khz * 1e3 * 2 * bits / 8 / 1e9, f"sm_{major}{minor}", driver)
 
     def check(self, status: int) -> None:
+        """KernelError, with the runtime's words, for any status but 0."""
         if status != 0:
             raise KernelError(f"the GPU answered with error {status}: {self.lib.device_error(status).decode()}.")
 
     def launcher(self, name: str) -> c.c_void_p:
+        """Address of the library's function `launch_<name>`."""
         return c.cast(getattr(self.lib, f"launch_{name}"), c.c_void_p)
 
     def allocate(self, size: int) -> int:
+        """Address of so many bytes on the device. KernelError when there is no room."""
         free, total, address = c.c_size_t(), c.c_size_t(), c.c_void_p()
         self.check(self.lib.device_memory(c.byref(free), c.byref(total)))
         if size > free.value:
@@ -147,10 +154,11 @@ class Device:
         return address.value or 0
 
     def run(self, launcher: str, args: Args) -> None:
-        """One launch, waited for."""
+        """One launch, waited for. KernelError when the GPU refuses."""
         self.check(self.lib.run_once(self.launcher(launcher), c.byref(args)))
 
     def array(self, data: np.ndarray) -> Buffer:
+        """A buffer with a copy of an array (n, ..), at least 16 bytes long. KernelError when there is no room."""
         buffer = Buffer(self, max(data.nbytes, 16))
         buffer.fill(data)
         return buffer
@@ -162,4 +170,5 @@ class Device:
             raise KernelError(f"llama.cpp's CUDA library in {folder} cannot be used: {self.lib.peer_error().decode()}.")
 
     def peer_commit(self) -> str:
-        return self.lib.peer_commit().decode()
+        """llama.cpp's commit, as its own library reports it."""
+        return str(self.lib.peer_commit().decode())

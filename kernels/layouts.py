@@ -25,9 +25,11 @@ class Format:
     bytes_256: int
 
     def bytes_per_weight(self) -> float:
+        """Of a matrix, scales included."""
         return self.bytes_256 / 256
 
     def row_bytes(self, cols: int) -> int:
+        """Bytes of a row of `cols` weights, a multiple of 256."""
         return cols // 256 * self.bytes_256
 
 
@@ -38,7 +40,10 @@ FORMATS = {f.name: f for f in (Q8_0, Q6_K, Q5_K)}
 
 
 def random_blocks(fmt: Format, rows: int, cols: int, rng: np.random.Generator) -> np.ndarray:
-    """uint8 [rows, row_bytes] in the file's layout: every bit of the quants random, scales of a usual size."""
+    """uint8 [rows, row_bytes] in the file's layout: every bit of the quants random, scales of a usual size.
+
+    KernelError where `cols` is no multiple of 256.
+    """
     if cols % 256:
         raise KernelError(f"{cols} columns of {fmt.name} are no multiple of 256; choose such a number of columns.")
     data = rng.integers(0, 256, size=(rows, cols // 256, fmt.bytes_256), dtype=np.uint8)
@@ -58,7 +63,10 @@ def _halves(rng: np.random.Generator, shape: tuple[int, ...], size: float = 1e-3
 
 
 def pack(fmt: Format, blocks: np.ndarray, cols: int) -> np.ndarray:
-    """The packed bytes, one row of uint8, of uint8 [rows, row_bytes] in the file's layout."""
+    """The packed bytes, uint8 [rows x row_bytes], of uint8 [rows, row_bytes] in the file's layout.
+
+    KernelError where rows or columns do not fill whole tiles.
+    """
     rows = blocks.shape[0]
     if rows % TILE_ROWS or cols % TILE_COLS:
         raise KernelError(
@@ -138,7 +146,7 @@ def _unpack_q8_0(tiles: np.ndarray) -> np.ndarray:
 
 
 def q6_values(data: np.ndarray) -> np.ndarray:
-    """0..63, in the order of the columns."""
+    """0..63 in the order of the columns, uint8 [rows, s, 256], of Q6_K's blocks, uint8 [rows, s, 210]."""
     low, high = (
         data[..., :128].reshape(*data.shape[:2], 2, 2, 32),
         data[..., 128:192].reshape(*data.shape[:2], 2, 1, 32),
@@ -162,8 +170,8 @@ def _q6_bits(values: np.ndarray) -> np.ndarray:
 def _pack_q6_k(data: np.ndarray) -> np.ndarray:
     lanes = _to_lanes(((q6_values(data) ^ 32) << 2).astype(np.uint8))  # 4 (q - 32) as a signed byte
     spare = lanes[..., 3, :]
-    words = [lanes[..., i, :] | (spare >> 6 - 2 * i & 3) for i in range(3)]
-    words = np.stack(words, axis=4)  # tile, s, block, lane, word, byte
+    words = np.stack([lanes[..., i, :] | (spare >> 6 - 2 * i & 3) for i in range(3)], axis=4)
+    # tile, s, block, lane, word, byte
     t, s = words.shape[:2]
     quants = words.transpose(0, 1, 3, 2, 4, 5).reshape(t, s, 32, 6, 16).transpose(0, 1, 3, 2, 4)
     d = np.ascontiguousarray(data[..., 208:]).view("<u2")
@@ -183,7 +191,7 @@ def _unpack_q6_k(tiles: np.ndarray) -> np.ndarray:
 
 
 def q5_values(data: np.ndarray) -> np.ndarray:
-    """0..31, in the order of the columns."""
+    """0..31 in the order of the columns, uint8 [rows, s, 256], of Q5_K's blocks, uint8 [rows, s, 176]."""
     low = data[..., 48:].reshape(*data.shape[:2], 4, 1, 32)
     high = data[..., 16:48].reshape(*data.shape[:2], 1, 1, 32)
     bit = np.arange(8, dtype=np.uint8).reshape(4, 2, 1)
@@ -201,7 +209,7 @@ def _q5_bits(values: np.ndarray) -> np.ndarray:
 
 
 def q5_scales(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """8 scales and 8 minima, 0..63, of the 12 bytes in which Q5_K keeps them. packed: [..., 12]."""
+    """Scales and minima, 0..63, uint8 [..., 8] each, of the 12 bytes [..., 12] in which Q5_K keeps them."""
     a, b, c = packed[..., :4], packed[..., 4:8], packed[..., 8:]
     scales = np.concatenate([a & 63, (c & 15) | (a >> 6) << 4], axis=-1)
     return scales, np.concatenate([b & 63, (c >> 4) | (b >> 6) << 4], axis=-1)

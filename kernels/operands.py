@@ -57,10 +57,11 @@ class Matrix:
         return np.ascontiguousarray(part[..., 2:] if form == "quants" else part[..., :2]).reshape(-1)
 
     def expected(self, x: np.ndarray) -> np.ndarray:
-        """float64 [n, rows]."""
+        """What must come out for activations [n, cols]: float64 [n, rows]."""
         return reference.gemv(self.dense[0], x)[:, self.index]
 
     def free(self) -> None:
+        """Give all forms back to the device."""
         for buffers in self.forms.values():
             for buffer in buffers:
                 buffer.free()
@@ -85,12 +86,14 @@ class Launch:
     kept: list[Buffer]  # so that nothing is freed while it may be launched
 
     def error(self, device: Device) -> float:
-        """Poisons the output, launches once, compares with the oracle."""
+        """Poisons the output, launches once, compares with the oracle: the relative error. KernelError."""
         self.output.poison()
         device.run(self.launcher, self.args[0])
         return self.compare(self.output.read(self.dtype, self.expected.size).reshape(self.expected.shape))
 
     def compare(self, out: np.ndarray) -> float:
+        """Relative error of an output in the shape of `expected`, [n, rows]; of whole numbers, the share that differs.
+        """
         if self.dtype == "i4":
             return float((out != self.expected).mean())
         return reference.relative_error(out, self.expected)
@@ -190,6 +193,7 @@ class ReadLaunch(Launch):
     """A plain read is right when the xor of all 16-bit words that it read is that of the matrix."""
 
     def error(self, device: Device) -> float:
+        """0.0 when the words agree, else 1.0. KernelError when the GPU refuses."""
         self.output.poison()
         device.run(self.launcher, self.args[0])
         out = np.bitwise_xor.reduce(self.output.read("u2", self.output.size // 2))
@@ -205,10 +209,10 @@ def _decode(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator
     name = case.variant.name
     if name == "twin_scores":
         q = rng.standard_normal((2, matrix.cols)).astype(np.float32)
-        expected, given = reference.twin_scores(q, matrix.blocks), device.array(q)
+        expected, queries = reference.twin_scores(q, matrix.blocks), device.array(q)
         y = Buffer(device, expected.size * 4)
-        base = _common(matrix, case, x=given.address, y=y.address)
-        return Launch("decode", _for_each(base, w=matrix.buffers("file")), y, expected, "f4", [given])
+        base = _common(matrix, case, x=queries.address, y=y.address)
+        return Launch("decode", _for_each(base, w=matrix.buffers("file")), y, expected, "f4", [queries])
     logits = [rng.standard_normal((case.streams, matrix.cols)).astype(np.float32) * 4 for _ in range(matrix.copies)]
     given = [device.array(each) for each in logits]
     work = Buffer(device, case.streams * 64 * 8)

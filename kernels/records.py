@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ COLUMNS = tuple(field.name for field in fields(Sample))
 
 
 def write(folder: Path, rows: list[Sample], env: dict[str, Any]) -> None:
-    """Raises KernelError when the disk does not take it; no half file is left."""
+    """Write both files. KernelError when the disk does not take them; no half file is left."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _whole(folder / "env.json", lambda path: path.write_text(json.dumps(env, indent=1, sort_keys=True) + "\n"))
@@ -64,7 +65,7 @@ def write(folder: Path, rows: list[Sample], env: dict[str, Any]) -> None:
         raise KernelError(f"the records could not be written to {folder}: {error.strerror}.") from error
 
 
-def _whole(path: Path, write_to: Any) -> None:
+def _whole(path: Path, write_to: Callable[[Path], object]) -> None:
     partial = path.with_name(path.name + ".partial")
     try:
         write_to(partial)
@@ -98,5 +99,6 @@ def _text(value: object) -> object:
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
+    """The rows as texts, by column. `OSError` when the file is not there or is no gzip."""
     with gzip.open(path, "rt", newline="") as text:
         return list(csv.DictReader(text))

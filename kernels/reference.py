@@ -5,7 +5,10 @@ The dequantisers follow ggml's block layouts (ggml-common.h, ggml-quants.c); ggu
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from kernels.layouts import Q6_K, Q8_0, Format, q5_scales, q5_values, q6_values
 
@@ -17,7 +20,7 @@ def _half(data: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(data).view("<f2").astype(np.float64)
 
 
-def dequantise(fmt: Format, blocks: np.ndarray, cols: int) -> np.ndarray:
+def dequantise(fmt: Format, blocks: np.ndarray, cols: int) -> NDArray[np.float64]:
     """float64 [rows, cols] of uint8 [rows, row_bytes] in the file's layout."""
     data = blocks.reshape(blocks.shape[0], cols // 256, fmt.bytes_256)
     if fmt is Q8_0:
@@ -30,7 +33,8 @@ def dequantise(fmt: Format, blocks: np.ndarray, cols: int) -> np.ndarray:
         scales, least = q5_scales(data[..., 4:16])
         d, dmin = _half(data[..., :2]), _half(data[..., 2:4])
         values = q5_values(data) * np.repeat(scales * d, 32, axis=2) - np.repeat(least * dmin, 32, axis=2)
-    return values.reshape(blocks.shape[0], cols)
+    dense: NDArray[np.float64] = values.reshape(blocks.shape[0], cols)
+    return dense
 
 
 def flat(quants: np.ndarray, scales: np.ndarray) -> np.ndarray:
@@ -47,29 +51,33 @@ def ssq(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return a.reshape(len(blocks), -1), b.reshape(len(blocks), -1)
 
 
-def gemv(weights: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """[n, rows] of [rows, cols] and [n, cols]."""
-    return x.astype(np.float64) @ weights.T
+def gemv(weights: NDArray[np.float64], x: np.ndarray) -> NDArray[np.float64]:
+    """float64 [n, rows] of weights [rows, cols] and activations [n, cols]."""
+    product: NDArray[np.float64] = x.astype(np.float64) @ weights.T
+    return product
 
 
-def twin_scores(q: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """[2, positions] of q [2, dim] and keys [2, positions, dim]."""
-    return np.einsum("td,tpd->tp", q.astype(np.float64), keys.astype(np.float64)) / np.sqrt(q.shape[1])
+def twin_scores(q: np.ndarray, keys: np.ndarray) -> NDArray[np.float64]:
+    """float64 [2, positions] of q [2, dim] and keys [2, positions, dim]."""
+    scores: NDArray[np.float64] = np.einsum("td,tpd->tp", q.astype(np.float64), keys.astype(np.float64))
+    return scores / math.sqrt(q.shape[1])
 
 
-def softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)
+def softmax(logits: np.ndarray) -> NDArray[np.float64]:
+    """float64 [n, vocabulary], each row of logits [n, vocabulary] as probabilities."""
+    shifted: NDArray[np.float64] = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    sums: NDArray[np.float64] = shifted.sum(axis=1, keepdims=True)
+    return shifted / sums
 
 
 def verify(logits: np.ndarray, drafts: np.ndarray) -> tuple[np.ndarray, int]:
-    """argmax of each row, and how many drafted tokens agree with the row before them."""
+    """argmax of each row of logits [n, vocabulary], and how many of drafts [n - 1] agree with the row before them."""
     tokens = logits.argmax(axis=1)
     agree = tokens[:-1] == drafts
     return tokens, int(len(agree) if agree.all() else agree.argmin())
 
 
 def relative_error(out: np.ndarray, expected: np.ndarray) -> float:
-    """Frobenius norm of the difference over that of the oracle; NaN counts as infinite."""
+    """Frobenius norm of the difference over that of the oracle, two arrays of one shape [n, rows]; NaN is infinite."""
     difference = np.linalg.norm(out.astype(np.float64) - expected) / np.linalg.norm(expected)
     return float(difference) if np.isfinite(difference) else float("inf")

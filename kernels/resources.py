@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import yaml
 
@@ -93,7 +94,7 @@ def from_amd_assembly(arch: str, text: str) -> list[Resources]:
     return [_amd(arch, kernel) for kernel in kernels]
 
 
-def _amd(arch: str, kernel: dict) -> Resources:
+def _amd(arch: str, kernel: dict[str, Any]) -> Resources:
     vgprs, sgprs, lds = (int(kernel[f".{name}"]) for name in ("vgpr_count", "sgpr_count", "group_segment_fixed_size"))
     return Resources(
         arch=arch,

@@ -53,7 +53,7 @@ def compile_all(architectures: Sequence[str], files: Sequence[Path]) -> list[Com
     workers = min(len(os.sched_getaffinity(0)), 8)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
         tasks = list(product(architectures, files))
-        return list(pool.map(lambda task: compile_one(*task, Path(folder)), tasks))
+        return list(pool.map(lambda task: compile_one(task[0], task[1], Path(folder)), tasks))
 
 
 def compile_one(arch: str, source: Path, folder: Path) -> Compiled:
@@ -82,9 +82,9 @@ def compile_one(arch: str, source: Path, folder: Path) -> Compiled:
 
 def rows(compiled: Sequence[Compiled]) -> list[dict[str, object]]:
     """One row a kernel and architecture, one for a source without any; the keys are `COLUMNS`."""
-    told = []
+    told: list[dict[str, object]] = []
     for one in compiled:
-        about = {"arch": one.arch, "source": one.source, "status": one.status, "reason": one.reason}
+        about: dict[str, object] = {"arch": one.arch, "source": one.source, "status": one.status, "reason": one.reason}
         if not one.kernels:
             told.append(about)
         for kernel in one.kernels:

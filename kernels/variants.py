@@ -35,6 +35,7 @@ class Variant:
 
     @property
     def layout(self) -> str:
+        """`file` where the weights are read as a model file has them, else `repacked`."""
         return "file" if self.weights in ("file", "ssq", "keys", "none") else "repacked"
 
 

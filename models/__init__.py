@@ -8,6 +8,6 @@ from typing import NoReturn
 
 
 def stop(sentence: str) -> NoReturn:
-    """End a script of this package with one sentence and the exit code of wrong input."""
+    """End a script of this package with one sentence and the exit code of wrong input, 2. Raises `SystemExit`."""
     print(sentence, file=sys.stderr)
     raise SystemExit(2)

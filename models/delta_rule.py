@@ -10,7 +10,8 @@ from __future__ import annotations
 import torch
 
 
-def delta_rule(q, k, v, g, beta, chunk: int = 64):
+def delta_rule(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, g: torch.Tensor, beta: torch.Tensor,
+               chunk: int = 64) -> torch.Tensor:  # fmt: skip
     """Outputs (batch, heads, time, values), the state being zero before the window.
 
     q, k: (batch, heads, time, keys), k of unit length, q scaled; v: (batch, heads, time, values);

@@ -6,6 +6,7 @@ It knows nothing about drafting in a loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -18,7 +19,7 @@ CHUNK = 512
 class NextnModel:
     """A model with one nextn head, its trunk's context and its head's. Raises `Unsupported` when it has no head."""
 
-    def __init__(self, path, n_ctx: int = 1024, threads: int = 1, n_gpu_layers: int = 0) -> None:
+    def __init__(self, path: str | Path, n_ctx: int = 1024, threads: int = 1, n_gpu_layers: int = 0) -> None:
         spec = ContextSpec(n_ctx, 1, n_batch=CHUNK, n_ubatch=CHUNK, threads=threads, n_outputs=CHUNK, hidden=True)
         self.model = LlamaModel(path, n_gpu_layers=n_gpu_layers, load_mtp=True)
         self._trunk = self.model.context(spec)

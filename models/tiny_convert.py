@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
@@ -56,8 +58,11 @@ def add_shape(writer: gguf.GGUFWriter, shape: Shape) -> None:
     writer.add_ssm_inner_size(shape.value_dim)
 
 
-def add_tokenizer(writer: gguf.GGUFWriter, tokenizer: dict) -> None:
-    """Pieces and merges of a byte-level BPE as the library `tokenizers` writes them."""
+def add_tokenizer(writer: gguf.GGUFWriter, tokenizer: Mapping[str, Any]) -> None:
+    """Pieces and merges of a byte-level BPE as the library `tokenizers` writes them.
+
+    Raises `ValueError` when the ids are not 0, 1, 2 and so on.
+    """
     model = tokenizer["model"]
     pieces = sorted(model["vocab"], key=model["vocab"].get)
     if [model["vocab"][piece] for piece in pieces] != list(range(len(pieces))):
@@ -72,9 +77,12 @@ def add_tokenizer(writer: gguf.GGUFWriter, tokenizer: dict) -> None:
     writer.add_add_bos_token(False)
 
 
-def convert(weights: dict[str, np.ndarray], shape: Shape, tokenizer: dict, target: Path, kind: str = "Q8_0",
-            facts: dict[str, str] | None = None) -> None:  # fmt: skip
-    """Write `target`, whole or not at all. Raises `ValueError` when vocabulary and embedding differ in size."""
+def convert(weights: Mapping[str, np.ndarray], shape: Shape, tokenizer: Mapping[str, Any], target: Path,
+            kind: str = "Q8_0", facts: Mapping[str, str] | None = None) -> None:  # fmt: skip
+    """Write `target`, whole or not at all. `weights` are a `TinyModel`'s parameters by name, matrices (rows, columns).
+
+    Raises `ValueError` when vocabulary and embedding differ in size.
+    """
     if len(tokenizer["model"]["vocab"]) != shape.n_vocab:
         raise ValueError(f"the tokenizer has {len(tokenizer['model']['vocab'])} pieces, the model {shape.n_vocab} rows")
     wanted = gguf.GGMLQuantizationType[kind]
@@ -86,16 +94,16 @@ def convert(weights: dict[str, np.ndarray], shape: Shape, tokenizer: dict, targe
     writer.add_file_type(gguf.LlamaFileType["MOSTLY_" + kind if kind != "F32" else "ALL_F32"])
     add_shape(writer, shape)
     add_tokenizer(writer, tokenizer)
-    for name, value in weights.items():
-        value = np.ascontiguousarray(value, dtype=np.float32)
-        if name.endswith("ssm_a_log"):
-            value = -np.exp(value)
-        name = tensor_name(name, shape)
+    for parameter, trained in weights.items():
+        values: np.ndarray = np.ascontiguousarray(trained, dtype=np.float32)
+        if parameter.endswith("ssm_a_log"):
+            values = -np.exp(values)
+        name = tensor_name(parameter, shape)
         quantized = name.split(".")[-2] in QUANTIZED
         if quantized:
-            writer.add_tensor(name, gguf.quants.quantize(value, wanted), raw_dtype=wanted)
+            writer.add_tensor(name, gguf.quants.quantize(values, wanted), raw_dtype=wanted)
         else:
-            writer.add_tensor(name, value)
+            writer.add_tensor(name, values)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -14,8 +14,10 @@ import json
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models import stop
 from models.tiny_convert import END
@@ -93,8 +95,8 @@ def text(source: Source, stdlib: Path) -> str:
     return (stdlib / source.path).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
-def train_tokenizer(texts: list[str], n_vocab: int):
-    """Byte-level BPE over `texts`, the end token being id 0."""
+def train_tokenizer(texts: list[str], n_vocab: int) -> Any:
+    """Byte-level BPE over `texts`, the end token being id 0: a tokenizer of the library `tokenizers`."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
@@ -109,8 +111,8 @@ def train_tokenizer(texts: list[str], n_vocab: int):
     return tokenizer
 
 
-def encode(tokenizer, texts: list[str]) -> np.ndarray:
-    """Token ids of all texts, each followed by the end token."""
+def encode(tokenizer: Any, texts: list[str]) -> NDArray[np.uint16]:
+    """Token ids of all texts, each followed by the end token, uint16 (tokens,)."""
     end = tokenizer.token_to_id(END)
     rows = [np.array([*item.ids, end], dtype=np.uint16) for item in tokenizer.encode_batch(texts)]
     return np.concatenate(rows)

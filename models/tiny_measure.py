@@ -12,11 +12,13 @@ import json
 import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_softmax
+from scipy.stats import binomtest
 
-from bench.judge.measure.intervals import wilson
 from models import stop
 from models.nextn import NextnModel
 from models.tiny_data import PYTHON, check, read_manifest, text
@@ -33,13 +35,20 @@ def heldout_texts(stdlib: Path) -> dict[str, str]:
     return {source.path: text(source, stdlib) for source in sources}
 
 
-def unigram(counts: np.ndarray) -> np.ndarray:
-    """Log probabilities of a unigram model with one more of each piece."""
-    return np.log((counts + 1) / (counts + 1).sum())
+def share_interval(hits: int, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of `n` that were looked at."""
+    found = binomtest(hits, n).proportion_ci(0.95, method="wilson")
+    return float(found.low), float(found.high)
+
+
+def unigram(counts: np.ndarray) -> NDArray[np.float64]:
+    """Log probabilities float64 (n_vocab,) of a unigram model with one more of each piece than `counts` (n_vocab,)."""
+    smoothed: NDArray[np.float64] = counts + 1.0
+    return np.log(smoothed / float(smoothed.sum()))
 
 
 def agreement(model: NextnModel, rows: Iterable[list[int]]) -> dict[str, np.ndarray]:
-    """Per row of every text, from row 1: loss of trunk and head on the text, and what each of them chose.
+    """Per row of every text, from row 1: loss of trunk and head on the text, and what each of them chose, all (n,).
 
     Row t of the head was given token t and the trunk's state of t - 1: it guesses the token two after that state.
     """
@@ -55,12 +64,12 @@ def agreement(model: NextnModel, rows: Iterable[list[int]]) -> dict[str, np.ndar
     return {name: np.concatenate(parts) for name, parts in out.items()}
 
 
-def figures(found: dict[str, np.ndarray], counts: np.ndarray) -> dict:
-    """Numbers of the card. `counts` are the pieces of the training text."""
+def figures(found: dict[str, np.ndarray], counts: np.ndarray) -> dict[str, Any]:
+    """Numbers of the card, of what `agreement` gave. `counts` (n_vocab,) are the pieces of the training text."""
     n = len(found["trunk"])
     chosen = np.bincount(found["trunk"], minlength=len(counts))
     agreed = int((found["trunk"] == found["head"]).sum())
-    low, high = wilson(agreed, n)
+    low, high = share_interval(agreed, n)
     return {
         "positions": n,
         "perplexity": float(np.exp(found["trunk_loss"].mean())),

@@ -6,6 +6,7 @@ Source of the formulas: llama.cpp's graph of the architecture qwen35 (src/models
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +14,9 @@ from torch import nn
 
 from models.delta_rule import delta_rule
 from models.tiny_shape import Shape
+
+Rope: TypeAlias = tuple[torch.Tensor, torch.Tensor]
+"""Cosines and sines of the rotation of each position, (time, 1, n_rot / 2) each."""
 
 
 class Attention(nn.Module):
@@ -28,8 +32,8 @@ class Attention(nn.Module):
         self.attn_q_norm = nn.RMSNorm(s.head_dim, eps=s.eps)
         self.attn_k_norm = nn.RMSNorm(s.head_dim, eps=s.eps)
 
-    def mix(self, x, rope):
-        """x: (batch, time, n_embd)."""
+    def mix(self, x: torch.Tensor, rope: Rope) -> torch.Tensor:
+        """(batch, time, n_embd) -> the same shape."""
         s, (b, t, _) = self.shape, x.shape
         q, gate = self.attn_q(x).view(b, t, s.n_head, 2 * s.head_dim).split(s.head_dim, dim=-1)
         q = rotate(self.attn_q_norm(q), rope).transpose(1, 2)
@@ -38,7 +42,8 @@ class Attention(nn.Module):
         repeat = s.n_head // s.n_head_kv
         k, v = k.repeat_interleave(repeat, dim=1), v.repeat_interleave(repeat, dim=1)
         out = F.scaled_dot_product_attention(q.to(v.dtype), k.to(v.dtype), v, is_causal=True).transpose(1, 2)
-        return self.attn_output((out * gate.sigmoid()).reshape(b, t, -1))
+        mixed: torch.Tensor = self.attn_output((out * gate.sigmoid()).reshape(b, t, -1))
+        return mixed
 
 
 class DeltaNet(nn.Module):
@@ -59,8 +64,9 @@ class DeltaNet(nn.Module):
         dt = torch.exp(torch.empty(s.n_value_heads).uniform_(math.log(1e-3), math.log(1e-1)))
         self.ssm_dt = nn.Parameter(dt + torch.log(-torch.expm1(-dt)))
 
-    def mix(self, x, rope):
-        """x: (batch, time, n_embd), time a multiple of 64. The rotation is for the other kind of layer."""
+    def mix(self, x: torch.Tensor, rope: Rope) -> torch.Tensor:
+        """(batch, time, n_embd) -> the same shape, time a multiple of 64. The rotation is for the other kind of layer.
+        """
         s, (b, t, _) = self.shape, x.shape
         padded = F.pad(self.attn_qkv(x), (0, 0, s.n_conv - 1, 0))
         # Shifted sums: the libraries' depthwise convolution is slow to differentiate in half precision.
@@ -78,7 +84,8 @@ class DeltaNet(nn.Module):
             out = delta_rule(q, k, v, g.transpose(1, 2), beta.transpose(1, 2))
             out = self.ssm_norm(out.transpose(1, 2))
         gate = F.silu(self.attn_gate(x)).view(b, t, s.n_value_heads, s.state_dim)
-        return self.ssm_out((out * gate).reshape(b, t, -1))
+        read: torch.Tensor = self.ssm_out((out * gate).reshape(b, t, -1))
+        return read
 
 
 class Block(nn.Module):
@@ -89,14 +96,14 @@ class Block(nn.Module):
         s = shape
         self.attn_norm = nn.RMSNorm(s.n_embd, eps=s.eps)
         self.post_attention_norm = nn.RMSNorm(s.n_embd, eps=s.eps)
-        self.mixer = (DeltaNet if recurrent else Attention)(s)
+        self.mixer: DeltaNet | Attention = DeltaNet(s) if recurrent else Attention(s)
         self.ffn_gate = nn.Linear(s.n_embd, s.n_ff, bias=False)
         self.ffn_up = nn.Linear(s.n_embd, s.n_ff, bias=False)
         self.ffn_down = nn.Linear(s.n_ff, s.n_embd, bias=False)
         self.drop = nn.Dropout(dropout)
 
-    def forward(self, x, rope):
-        """x: (batch, time, n_embd)."""
+    def forward(self, x: torch.Tensor, rope: Rope) -> torch.Tensor:
+        """(batch, time, n_embd) -> the same shape."""
         x = x + self.drop(self.mixer.mix(self.attn_norm(x), rope))
         y = self.post_attention_norm(x)
         return x + self.drop(self.ffn_down(F.silu(self.ffn_gate(y)) * self.ffn_up(y)))
@@ -127,46 +134,52 @@ class TinyModel(nn.Module):
         self.drop = nn.Dropout(dropout)
         self.apply(self._init)
 
-    def _init(self, module) -> None:
+    def _init(self, module: nn.Module) -> None:
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=0.02)
         if isinstance(module, Block):
-            for last in (module.ffn_down, getattr(module.mixer, "attn_output", None) or module.mixer.ssm_out):
+            mixer = module.mixer
+            for last in (module.ffn_down, mixer.attn_output if isinstance(mixer, Attention) else mixer.ssm_out):
                 nn.init.normal_(last.weight, std=0.02 / math.sqrt(2 * self.shape.n_layer))
 
-    def hidden(self, tokens):
+    def hidden(self, tokens: torch.Tensor) -> torch.Tensor:
         """Trunk: (batch, time) -> (batch, time, n_embd) after the last norm, which is what the head is given."""
         rope = angles(self.shape, tokens.shape[1], tokens.device)
         x = self.drop(self.token_embd(tokens))
         for block in self.blk[: self.shape.n_layer]:
             x = block(x, rope)
-        return self.output_norm(x)
+        normed: torch.Tensor = self.output_norm(x)
+        return normed
 
-    def head(self, hidden, tokens):
-        """Hidden state of the head. Row t joins the trunk's state of t - 1 (zeros before the window) and token t."""
+    def head(self, hidden: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """Head: trunk (batch, time, n_embd) and tokens (batch, time) -> (batch, time, n_embd).
+
+        Row t joins the trunk's state of t - 1 (zeros before the window) and token t.
+        """
         before = F.pad(hidden[:, :-1], (0, 0, 1, 0))
         joined = torch.cat([self.nextn.enorm(self.token_embd(tokens)), self.nextn.hnorm(before)], dim=-1)
         rope = angles(self.shape, tokens.shape[1], tokens.device)
-        return self.nextn.shared_head_norm(self.blk[-1](self.nextn.eh_proj(joined), rope))
+        normed: torch.Tensor = self.nextn.shared_head_norm(self.blk[-1](self.nextn.eh_proj(joined), rope))
+        return normed
 
-    def logits(self, hidden):
-        """Scores of the vocabulary for a hidden state of the trunk or the head."""
+    def logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Scores (batch, time, n_vocab) for hidden states (batch, time, n_embd) of the trunk or the head."""
         return F.linear(hidden, self.token_embd.weight)
 
 
-def unit(x, eps: float):
-    """x over its length, as llama.cpp computes it."""
+def unit(x: torch.Tensor, eps: float) -> torch.Tensor:
+    """x (.., channels) over its length, as llama.cpp computes it."""
     return x * torch.rsqrt(x.square().sum(-1, keepdim=True) + eps)
 
 
-def angles(shape: Shape, time: int, device):
+def angles(shape: Shape, time: int, device: torch.device) -> Rope:
     """Cosines and sines (time, 1, n_rot / 2) of the rotation of each position."""
     power = torch.arange(0, shape.n_rot, 2, device=device, dtype=torch.float32) / shape.n_rot
     turn = torch.outer(torch.arange(time, device=device, dtype=torch.float32), shape.rope_base**-power)
     return turn.cos().unsqueeze(1), turn.sin().unsqueeze(1)
 
 
-def rotate(x, rope):
+def rotate(x: torch.Tensor, rope: Rope) -> torch.Tensor:
     """Rotate the first n_rot channels of x (batch, time, heads, head_dim); channel i pairs with i + n_rot / 2."""
     cos, sin = rope
     half = cos.shape[-1]

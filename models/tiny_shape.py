@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes; every row that is quantized to Q8_0 has to be a multiple of 32 long."""
+    """Sizes; every row that is quantized to Q8_0 has to be a multiple of 32 long. Raises `ValueError` when one is not.
+    """
 
     n_vocab: int = 6144
     n_embd: int = 320
@@ -62,6 +63,6 @@ class Shape:
         """Whether a layer of the trunk is a gated delta net."""
         return (layer + 1) % self.full_attention_interval != 0
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, int | float]:
         """Plain values, for a checkpoint."""
         return asdict(self)

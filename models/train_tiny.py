@@ -17,8 +17,11 @@ import json
 import math
 import sys
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -34,18 +37,23 @@ from safetensors.torch import load_file, save_file
 from models.tiny_model import TinyModel
 from models.tiny_shape import Shape
 
+Cast: TypeAlias = Callable[[], contextlib.AbstractContextManager[Any]]
+"""What the forward pass runs in: half precision, or nothing."""
 
-def windows(tokens: torch.Tensor, size: int, batch: int, generator: torch.Generator):
-    """Random windows: inputs and the tokens that follow them, both (batch, size)."""
+
+def windows(tokens: torch.Tensor, size: int, batch: int,
+            generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    """Random windows of tokens (n,): inputs and the tokens that follow them, both (batch, size)."""
     starts = torch.randint(0, len(tokens) - size - 1, (batch, 1), generator=generator, device=tokens.device)
     rows = tokens[starts + torch.arange(size + 1, device=tokens.device)].long()
     return rows[:, :-1], rows[:, 1:]
 
 
-def losses(model: TinyModel, inputs, targets) -> dict[str, torch.Tensor]:
-    """Losses in nats a token, and the share of rows where the head's choice is the trunk's.
+def losses(model: TinyModel, inputs: torch.Tensor, targets: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Losses in nats a token, and the share of rows where the head's choice is the trunk's, all scalars.
 
-    Row 0 of the head has no hidden state before it and is left out.
+    Inputs and the tokens that follow them are (batch, time). Row 0 of the head has no hidden state before it and is
+    left out.
     """
     hidden = model.hidden(inputs)
     trunk = model.logits(hidden).float()
@@ -63,14 +71,14 @@ def losses(model: TinyModel, inputs, targets) -> dict[str, torch.Tensor]:
 
 
 def total(parts: dict[str, torch.Tensor], options: argparse.Namespace) -> torch.Tensor:
-    """The loss that is minimised."""
+    """The loss that is minimised, of the parts that `losses` gives: a scalar, shape ()."""
     head = 0.2 * parts["head_text"] + 0.5 * parts["head_trunk"] + 0.3 * parts["head_choice"]
     return parts["trunk"] + options.head_weight * head
 
 
 @torch.no_grad()
-def evaluate(model: TinyModel, tokens: torch.Tensor, size: int, batch: int, cast) -> dict[str, float]:
-    """Means over all whole windows of held-out text."""
+def evaluate(model: TinyModel, tokens: torch.Tensor, size: int, batch: int, cast: Cast) -> dict[str, float]:
+    """Means of `losses` over all whole windows of held-out text, tokens (n,)."""
     model.eval()
     count = (len(tokens) - 1) // size
     sums: dict[str, float] = {}
@@ -87,7 +95,8 @@ def evaluate(model: TinyModel, tokens: torch.Tensor, size: int, batch: int, cast
 def rate(progress: float, step: int, options: argparse.Namespace) -> float:
     """Learning rate: a warm-up, then half a cosine down to a fiftieth."""
     warm = min(1.0, (step + 1) / 100)
-    return options.lr * warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0))))
+    highest: float = options.lr
+    return highest * warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0))))
 
 
 def optimizer(model: TinyModel, options: argparse.Namespace) -> torch.optim.AdamW:
@@ -98,9 +107,9 @@ def optimizer(model: TinyModel, options: argparse.Namespace) -> torch.optim.Adam
     return torch.optim.AdamW(groups, lr=options.lr, betas=(0.9, 0.95), fused=options.device == "cuda")
 
 
-def save(model: TinyModel, options: argparse.Namespace, facts: dict) -> Path:
+def save(model: TinyModel, options: argparse.Namespace, facts: Mapping[str, Any]) -> Path:
     """The weights with what a conversion needs to know."""
-    target = options.out / "pti-tiny.safetensors"
+    target: Path = options.out / "pti-tiny.safetensors"
     weights = {name: value.detach().float().cpu().contiguous() for name, value in model.named_parameters()}
     metadata = {
         "shape": json.dumps(model.shape.as_dict()),
@@ -113,12 +122,15 @@ def save(model: TinyModel, options: argparse.Namespace, facts: dict) -> Path:
 
 
 def train(model: TinyModel, data: dict[str, torch.Tensor], options: argparse.Namespace) -> None:
-    """The loop. Writes a line of JSON to log.jsonl and the weights at every look at the held-out text."""
+    """The loop over `data`, token ids (n,) by part.
+
+    Writes a line of JSON to log.jsonl, and the weights, at every look at the held-out text.
+    """
     generator = torch.Generator(device=options.device).manual_seed(options.seed)
     tuned = optimizer(model, options)
-    cast = contextlib.nullcontext
+    cast: Cast = contextlib.nullcontext
     if options.device == "cuda":
-        cast = lambda: torch.autocast("cuda", torch.bfloat16)  # noqa: E731
+        cast = partial(torch.autocast, "cuda", torch.bfloat16)
     begun, step, progress, shown = time.monotonic(), 0, 0.0, -options.look
     log = (options.out / "log.jsonl").open("a", encoding="utf-8")
     while True:

@@ -13,7 +13,9 @@ import datetime
 import json
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,21 +30,21 @@ except ModuleNotFoundError as error:
 from models.twin_model import TwinModel
 
 
-def loss_of(model: TwinModel, rows) -> torch.Tensor:
-    """Nats a token over rows (batch, time + 1)."""
+def loss_of(model: TwinModel, rows: torch.Tensor) -> torch.Tensor:
+    """Nats a token over rows (batch, time + 1), a scalar."""
     return F.cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
 
 
 @torch.no_grad()
-def evaluate(model: TwinModel, tokens, size: int, batch: int) -> float:
-    """Nats a token over the whole windows of `tokens`."""
+def evaluate(model: TwinModel, tokens: torch.Tensor, size: int, batch: int) -> float:
+    """Nats a token over the whole windows of `tokens` (n,)."""
     rows = tokens[: (len(tokens) - 1) // size * size + 1].unfold(0, size + 1, size)
     parts = [loss_of(model, part) * len(part) for part in rows.split(batch)]
-    return (sum(parts) / len(rows)).item()
+    return float(sum(parts) / len(rows))
 
 
 def train(model: TwinModel, data: dict[str, torch.Tensor], options: argparse.Namespace) -> None:
-    """The loop; prints a line of JSON at each look at the held-out topics."""
+    """The loop over `data`, token ids (n,) by part; prints a line of JSON at each look at the held-out topics."""
     generator = torch.Generator(device=options.device).manual_seed(options.seed)
     tuned = torch.optim.AdamW(model.parameters(), lr=options.lr, weight_decay=options.decay)
     at, begun = torch.arange(options.window + 1, device=options.device), time.monotonic()
@@ -69,7 +71,7 @@ def train(model: TwinModel, data: dict[str, torch.Tensor], options: argparse.Nam
         tuned.zero_grad(set_to_none=True)
 
 
-def keep(model: TwinModel, options: argparse.Namespace, facts: dict) -> None:
+def keep(model: TwinModel, options: argparse.Namespace, facts: Mapping[str, Any]) -> None:
     """Write the adapter as it is."""
     about = f"trained {datetime.date.today()} on pydoc_data/topics.py of CPython 3.11.7, {facts['step']} steps; "
     about += f"held-out loss {facts['heldout']:.3f} nats a token"

@@ -29,7 +29,8 @@ def topics(stdlib: Path) -> dict[str, str]:
     found = hashlib.sha256(file.read_bytes()).hexdigest()
     if found != SHA256:
         raise ValueError(f"{file} has the hash {found[:16]}, not that of CPython 3.11.7; give its folder with --stdlib")
-    return runpy.run_path(str(file))["topics"]
+    found_topics: dict[str, str] = runpy.run_path(str(file))["topics"]
+    return found_topics
 
 
 def held_out(name: str) -> bool:

@@ -13,17 +13,16 @@ import argparse
 import json
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
 from scipy.special import log_softmax, softmax
 
-from bench.judge.measure.intervals import wilson
 from models import stop
-from models.tiny_measure import heldout_texts
+from models.tiny_measure import heldout_texts, share_interval
 from models.twin_data import split, topics
 from pti_loop.engine import ContextSpec
-from pti_loop.llama.adapter import Adapter
 from pti_loop.llama.model import LlamaContext, LlamaModel
 
 PROMPT, N_PREDICT, TEXTS = 32, 32, 8
@@ -45,9 +44,11 @@ def greedy(ctx: LlamaContext, prompt: list[int], n_predict: int) -> list[int]:
     return said
 
 
-def domain(base: LlamaContext, twin: LlamaContext, texts: list[list[int]]) -> dict:
+def domain(base: LlamaContext, twin: LlamaContext, texts: list[list[int]]) -> dict[str, Any]:
     """Acceptance and losses over texts of token ids, each longer than the prompt."""
-    accepted, expected, changed, losses = [], [], 0, {"base": [], "twin": []}
+    accepted: list[bool] = []
+    expected: list[float] = []
+    changed, losses = 0, dict[str, list[float]](base=[], twin=[])
     for text in texts:
         prompt = text[:PROMPT]
         answer = greedy(base, prompt, N_PREDICT)
@@ -62,7 +63,7 @@ def domain(base: LlamaContext, twin: LlamaContext, texts: list[list[int]]) -> di
             said = log_softmax(scores(ctx, known)[:-1], axis=1)
             losses[name] += (-said[np.arange(len(known) - 1), known[1:]]).tolist()
     n, hits = len(accepted), sum(accepted)
-    low, high = wilson(hits, n)
+    low, high = share_interval(hits, n)
     return {
         "texts": len(texts), "drafted": n, "accepted": hits, "rate": hits / n, "interval": [low, high],
         "expected_at_temperature_1": float(np.mean(expected)), "answers_changed": changed,
@@ -96,7 +97,7 @@ def main(argv: list[str] | None = None) -> None:
     model = LlamaModel(options.base, n_gpu_layers=0)
     size = PROMPT + N_PREDICT
     base, twin = (model.context(ContextSpec(n_ctx=size, n_seq_max=1, n_outputs=size)) for _ in range(2))
-    Adapter(model, options.adapter).attach(twin)
+    twin.attach(model.adapter(options.adapter))
     found = {}
     for name, texts in named.items():
         rows = [tokens for tokens in map(model.tokenize, texts) if len(tokens) >= PROMPT // 2][:TEXTS]

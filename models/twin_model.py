@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import gguf
 import torch
@@ -17,8 +18,12 @@ from torch import nn
 ADAPTED = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
 
 
-def read(path: Path) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
-    """Numbers of the shape and float32 tensors of a GGUF file of the architecture llama."""
+Rope: TypeAlias = tuple[torch.Tensor, torch.Tensor]
+"""Cosines and sines of the rotation of each position, (time, channels / 2) each."""
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Numbers of the shape, and float32 tensors (rows, columns) by name, of a GGUF file of the architecture llama."""
     reader = gguf.GGUFReader(path)
     fields = {k.removeprefix("llama."): f.contents() for k, f in reader.fields.items() if k.startswith("llama.")}
     tensors = {t.name: torch.from_numpy(gguf.quants.dequantize(t.data, t.tensor_type).copy()) for t in reader.tensors}
@@ -42,16 +47,16 @@ class TwinModel(nn.Module):
                 self.a[key] = nn.Parameter(torch.randn(rank, columns) / math.sqrt(columns))
                 self.b[key] = nn.Parameter(torch.zeros(rows, rank))
 
-    def _apply_matrix(self, x, key: str):
-        y = F.linear(x, getattr(self, key + "_weight"))
+    def _apply_matrix(self, x: torch.Tensor, key: str) -> torch.Tensor:
+        y: torch.Tensor = F.linear(x, getattr(self, key + "_weight"))
         return y + F.linear(F.linear(x, self.a[key]), self.b[key]) * (self.alpha / self.rank)
 
-    def _norm(self, x, key: str):
+    def _norm(self, x: torch.Tensor, key: str) -> torch.Tensor:
         return F.rms_norm(x, x.shape[-1:], getattr(self, key + "_weight"),
                           self.fields["attention.layer_norm_rms_epsilon"])  # fmt: skip
 
-    def forward(self, tokens):
-        """Scores (batch, time, n_vocab)."""
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Tokens (batch, time) -> scores (batch, time, n_vocab)."""
         f, (b, t) = self.fields, tokens.shape
         heads, kv = f["attention.head_count"], f["attention.head_count_kv"]
         rope = self._angles(t, tokens.device)
@@ -70,7 +75,7 @@ class TwinModel(nn.Module):
             x = x + self._apply_matrix(F.silu(gate) * up, at + "ffn_down")
         return F.linear(self._norm(x, "output_norm"), self.token_embd_weight)
 
-    def _angles(self, time: int, device):
+    def _angles(self, time: int, device: torch.device) -> Rope:
         size = self.fields["rope.dimension_count"]
         power = torch.arange(0, size, 2, device=device, dtype=torch.float32) / size
         turn = torch.outer(torch.arange(time, device=device).float(), self.fields["rope.freq_base"] ** -power)
@@ -95,7 +100,7 @@ class TwinModel(nn.Module):
         writer.close()
 
 
-def rotate(x, rope):
+def rotate(x: torch.Tensor, rope: Rope) -> torch.Tensor:
     """Rotate channel pairs (2i, 2i + 1) of x (batch, heads, time, channels): the order of llama.cpp's llama files."""
     cos, sin = rope
     even, odd = x[..., ::2], x[..., 1::2]

@@ -1,4 +1,4 @@
-"""What a decode loop may ask of a model. Knows no library: `llama.py` and `fake.py` implement it.
+"""What a decode loop may ask of a model. Knows no library: `llama`, `hf` and `fake` implement it.
 
 One `Model` is loaded once; every arm of a comparison gets its own `Context` from it.
 """
@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pti_loop.weights import Weigh
+
+Facts: TypeAlias = dict[str, Any]
+"""What an engine says of itself, as plain values for a record: `*_bytes` are bytes, `n_ctx*` and `n_batch` tokens."""
 
 
 class EngineError(RuntimeError):
@@ -30,9 +34,12 @@ class ContextSpec:
     n_ctx: int
     n_seq_max: int
     n_batch: int = 512
+    """Most tokens of one decode."""
     n_ubatch: int = 512
+    """Tokens that the engine computes at once."""
     threads: int = 1
     kv_unified: bool = False
+    """One buffer of keys and values for all sequences, instead of one a sequence."""
     type_k: str = "f16"
     type_v: str = "f16"
     flash_attn: str = "auto"
@@ -45,7 +52,7 @@ class ContextSpec:
     hidden: bool = False
     """Keep the hidden state of every row of a decode, which nextn heads are fed with."""
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> Facts:
         """Plain values, for a record."""
         return asdict(self)
 
@@ -68,13 +75,16 @@ class Context(Protocol):
         Raises `EngineError` on any return code but 0.
         """
 
-    def logits(self) -> np.ndarray:
-        """View of float32 (n_outputs, n_vocab), valid until the next decode. End-of-generation columns are -inf."""
+    def logits(self) -> NDArray[np.float32]:
+        """View of float32 (n_outputs, n_vocab), valid until the next decode. End-of-generation columns are -inf.
+
+        Raises `EngineError` when the last decode left none: it asked for no rows, or the engine's graph samples.
+        """
 
     def greedy(self) -> list[int]:
-        """Argmax token of every output row of the last decode."""
+        """Argmax token of each of the last decode's n_outputs rows, lowest id on a tie."""
 
-    def hidden(self) -> np.ndarray:
+    def hidden(self) -> NDArray[np.float32]:
         """View of float32 (n_rows, n_embd): hidden state of every row of the last decode, valid until the next.
 
         Raises `EngineError` when the spec does not ask for them.
@@ -87,7 +97,7 @@ class Context(Protocol):
         """Make `target`, which must be empty, a whole copy of `source`."""
 
     def drop(self, sequence: int) -> None:
-        """Forget one sequence."""
+        """Forget one sequence. Raises `EngineError` when the engine refuses."""
 
     def rewind(self, sequence: int, position: int) -> bool:
         """Forget positions >= `position`. False when the memory says that it cannot; then nothing has changed.
@@ -98,7 +108,7 @@ class Context(Protocol):
     def length(self, sequence: int) -> int:
         """Tokens held for a sequence."""
 
-    def facts(self) -> dict:
+    def facts(self) -> Facts:
         """What the engine really made of the spec: sizes, types, layers offloaded, bytes of its buffers."""
 
     def close(self) -> None:
@@ -111,18 +121,21 @@ class Head(Protocol):
     spec: ContextSpec
 
     def decode_after(
-        self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int], hidden: np.ndarray,
+        self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int], hidden: NDArray[np.float32],
         outputs: Sequence[int],
     ) -> None:
-        """One decode of the head; `hidden` is float32 (n_rows, n_embd). `logits`, `greedy` have the output rows."""
+        """One decode of the head; `hidden` is float32 (n_rows, n_embd). `logits`, `greedy` have the output rows.
 
-    def logits(self) -> np.ndarray:
+        Raises `EngineError` on any return code but 0.
+        """
+
+    def logits(self) -> NDArray[np.float32]:
         """As a context's."""
 
     def greedy(self) -> list[int]:
         """As a context's."""
 
-    def hidden(self) -> np.ndarray:
+    def hidden(self) -> NDArray[np.float32]:
         """View of float32 (n_outputs, n_embd): the head's own hidden states, which its next guess continues from."""
 
     def rewind(self, sequence: int, position: int) -> bool:
@@ -139,13 +152,18 @@ class Model(Protocol):
     """Loaded weights."""
 
     n_vocab: int
+    end_tokens: list[int]
+    """End-of-generation tokens, ascending."""
     n_nextn: int
     """Layers that predict tokens beyond the next one; 0 when the model has none or they were not loaded."""
     weigh: Weigh
     """The exponentials of a draw, as fast as this engine has them."""
 
     def tokenize(self, text: str) -> list[int]:
-        """Token ids, with the model's own leading token where it wants one."""
+        """Token ids, with the model's own leading token where it wants one. Raises `EngineError` where it cannot."""
+
+    def facts(self) -> Facts:
+        """Layers, weights, and how many of the layers lie on a GPU (`layers_offloaded`)."""
 
     def context(self, spec: ContextSpec) -> Context:
         """A fresh context. Raises `EngineError` with the engine's own last words when there is no room."""
@@ -169,7 +187,7 @@ class Model(Protocol):
 class Alone:
     """A model of an engine that has nothing to draft with beside it: no head, no other files."""
 
-    n_nextn = 0
+    n_nextn: int = 0
 
     def head(self, trunk: Context, spec: ContextSpec) -> Head:
         """Raises `Unsupported`."""
@@ -193,7 +211,7 @@ def prefill(ctx: Context, prompt: Sequence[int], sequence: int,
     """Evaluate a prompt in an empty sequence, with logits for its last token. Returns the tokens evaluated.
 
     The prompt goes in pieces of at most `n_batch`. The row of the last token is the only output. After each piece
-    `watch` hears its first position and its length.
+    `watch` hears its first position and its length. Raises `EngineError` when a decode fails.
     """
     size = ctx.spec.n_batch
     for start in range(0, len(prompt), size):

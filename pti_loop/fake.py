@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pti_loop.engine import ContextSpec, EngineError, Unsupported
+from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Unsupported
 from pti_loop.weights import by_numpy
 
 MODULUS = 97
@@ -91,8 +92,8 @@ class FakeModel:
         """A fresh context on the model's simulated clock."""
         return FakeContext(self, spec)
 
-    def head(self, trunk: FakeContext, spec: ContextSpec) -> FakeHead:
-        """A head that knows the model's own table, but for its fault."""
+    def head(self, trunk: Context, spec: ContextSpec) -> FakeHead:
+        """A head that knows the model's own table, but for its fault. Raises `Unsupported` where `n_nextn` is 0."""
         if not self.n_nextn:
             raise Unsupported("the toy model has no nextn layer, so there is no head that proposes tokens")
         return FakeHead(self, spec)
@@ -103,15 +104,15 @@ class FakeModel:
 
     def twin(self, kind: str) -> FakeModel:
         """The same table rounded to so many steps."""
-        other = replace(self)
-        other.table = np.round(self.table * int(kind)) / int(kind)
+        other, steps = replace(self), np.float32(int(kind))
+        other.table = (np.round(self.table * steps) / steps).astype(np.float32)
         return other
 
     def adapted(self, spec: ContextSpec, adapter: Path) -> FakeContext:
         """A context of the model with the other table."""
         return self.sibling(adapter).context(spec)
 
-    def facts(self) -> dict:
+    def facts(self) -> Facts:
         """As a real model answers."""
         return {"description": "toy", "n_layer": 1, "n_params": MODULUS * self.n_vocab, "n_vocab": self.n_vocab,
                 "layers_offloaded": 0, "layers_offloadable": 1, "memory": "attention"}
@@ -128,7 +129,7 @@ class FakeContext:
         self._states: dict[int, list[int]] = {sequence: [] for sequence in range(spec.n_seq_max)}
         """State after each token held."""
         self._stale: dict[int, int] = {}
-        self._rows: np.ndarray = np.zeros((0, model.n_vocab), dtype=np.float32)
+        self._rows: NDArray[np.float32] = np.zeros((0, model.n_vocab), dtype=np.float32)
         self._decodes = 0
         self._copies = 0
         self._after_rows: list[int] = []
@@ -141,7 +142,7 @@ class FakeContext:
 
     def decode(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
                outputs: Sequence[int] | None = None) -> None:
-        """Advance the sequences and the clock."""
+        """Advance the sequences and the clock. Raises `EngineError` for rows that do not continue their sequences."""
         faults, width = self.model.faults, len(tokens)
         self._decodes += 1
         if faults.decode_code and self._decodes > 10:
@@ -171,26 +172,29 @@ class FakeContext:
             self._stale[sequence] = advance(self._stale[sequence], [token])
         held.append(advance(held[-1] if held else 0, [int(token)]))
 
-    def _logits_of(self, sequence: int, width: int) -> np.ndarray:
+    def _logits_of(self, sequence: int, width: int) -> NDArray[np.float32]:
         faults = self.model.faults
         state = self._stale.get(sequence, self._states[sequence][-1])
         wrong = faults.wrong_from_width and width >= faults.wrong_from_width
-        logits = (self.model.other_table if wrong else self.model.table)[state].copy()
+        logits: NDArray[np.float32] = (self.model.other_table if wrong else self.model.table)[state].copy()
         if faults.noise:
             rng = np.random.default_rng([width, state])
             logits += rng.uniform(-faults.noise / 2, faults.noise / 2, self.n_vocab).astype(np.float32)
         return logits
 
-    def logits(self) -> np.ndarray:
+    def logits(self) -> NDArray[np.float32]:
         """Float32 (n_outputs, n_vocab) of the last decode."""
         return self._rows
 
     def greedy(self) -> list[int]:
         """Argmax of every output row."""
-        return self._rows.argmax(axis=1).tolist() if len(self._rows) else []
+        return [int(token) for token in self._rows.argmax(axis=1)] if len(self._rows) else []
 
-    def hidden(self) -> np.ndarray:
-        """Float32 (n_rows, 1): the state behind each row, which is all that there is to hide."""
+    def hidden(self) -> NDArray[np.float32]:
+        """Float32 (n_rows, 1): the state behind each row, which is all that there is to hide.
+
+        Raises `EngineError` when the spec does not ask for it.
+        """
         if not self.spec.hidden:
             raise EngineError("the context was made without hidden states")
         return np.array(self._after_rows, dtype=np.float32)[:, None]
@@ -202,7 +206,7 @@ class FakeContext:
         self._stale = {}
 
     def copy(self, source: int, target: int) -> None:
-        """Whole copy into an empty sequence."""
+        """Whole copy into an empty sequence. Raises `EngineError` when it is not empty."""
         if self._states[target]:
             raise EngineError(f"sequence {target} is not empty")
         self._states[target] = list(self._states[source])
@@ -232,7 +236,7 @@ class FakeContext:
         """Tokens held."""
         return len(self._states[sequence])
 
-    def facts(self) -> dict:
+    def facts(self) -> Facts:
         """As a real context answers."""
         spec = self.spec
         return {**spec.as_dict(), "n_ctx_seq": spec.n_ctx, "layers_offloaded": 0, "n_layer": 1, "build": "toy",
@@ -246,9 +250,13 @@ class FakeHead(FakeContext):
     """The toy model's nextn head: from the state before a token and the token, what the model will say behind it."""
 
     def decode_after(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
-                     hidden: np.ndarray, outputs: Sequence[int]) -> None:  # fmt: skip
-        """Row i of `hidden` (n_rows, 1) is the state before token i. Takes a tenth of a step."""
-        model, rows, self._after_rows = self.model, [], []
+                     hidden: NDArray[np.float32], outputs: Sequence[int]) -> None:  # fmt: skip
+        """Row i of `hidden` (n_rows, 1) is the state before token i. Takes a tenth of a step.
+
+        Raises `EngineError` for rows that do not continue their sequences.
+        """
+        model, self._after_rows = self.model, []
+        rows: list[NDArray[np.float32]] = []
         for row, (token, position, sequence) in enumerate(zip(tokens, positions, sequences, strict=True)):
             self._append(token, position, sequence)
             state = advance(int(hidden[row, 0]), [int(token)])
@@ -259,8 +267,8 @@ class FakeHead(FakeContext):
         self._rows = np.array(rows, dtype=np.float32).reshape(len(rows), self.n_vocab)
         model.now_ns += model.step_ns(1) // 10
 
-    def hidden(self) -> np.ndarray:
-        """State behind each output row."""
+    def hidden(self) -> NDArray[np.float32]:
+        """Float32 (n_outputs, 1): the state behind each output row."""
         return np.array(self._after_rows, dtype=np.float32)[:, None]
 
     def _can_forget(self, count: int) -> bool:

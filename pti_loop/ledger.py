@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 SOURCES = ("prefill", "verified", "unverified")
 PHASES = ("startup", "steady")
+
+
+_RoundRow: TypeAlias = tuple[int, int, str, int, int, int, int, int, int, int, int, int, int]
+_EmitRow: TypeAlias = tuple[int, int, int, int, int, str, int]
+_DrawRow: TypeAlias = tuple[int, int, int, int, int, int, float]
+"""Fields of the three kinds of row, in their order."""
 
 
 class RecordError(ValueError):
@@ -114,9 +121,9 @@ class Trace:
         self.n_prompt_evaluated = 0
         self.start_ns: int | None = None
         self.end_ns = 0
-        self._rounds: list[tuple] = []
-        self._emits: list[tuple] = []
-        self._draws: list[tuple] = []
+        self._rounds: list[_RoundRow] = []
+        self._emits: list[_EmitRow] = []
+        self._draws: list[_DrawRow] = []
         self._opened = 0
 
     def open_window(self) -> None:
@@ -137,7 +144,7 @@ class Trace:
 
     def round(self, phase: str, width: int, times: tuple[int, int, int, int, int], counts: tuple[int, int, int],
               redecoded: int = 0) -> None:
-        """Add a round: times are (draft, decode, sample, rollback, total), counts (drafted, verified, accepted)."""
+        """Add a round: times are (draft, decode, sample, rollback, total) ns, counts (drafted, verified, accepted)."""
         self._rounds.append((self.run, len(self._rounds), phase, width, *times, *counts, redecoded))
 
     def emit(self, stream: int, position: int, token: int, source: str) -> None:
@@ -150,11 +157,11 @@ class Trace:
         self._draws.append((self.run, len(self._rounds), depth, position, guess, drawn, collision))
 
     def rounds(self) -> list[Round]:
-        """The rounds, checked."""
+        """The rounds, checked. Raises `RecordError` for one that contradicts itself."""
         return [Round(*row) for row in self._rounds]
 
     def emits(self) -> list[Emit]:
-        """The ledger, checked."""
+        """The ledger, checked. Raises `RecordError` for a row that contradicts itself."""
         return [Emit(*row) for row in self._emits]
 
     def draws(self) -> list[Draw]:

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pti_loop.weights import Weigh, by_numpy
 
@@ -44,7 +45,10 @@ class Choice:
 
 
 class Sampler:
-    """Draws tokens of a vocabulary of `n_vocab` at one temperature. Temperature 0 is the argmax, lowest id on a tie."""
+    """Draws tokens of a vocabulary of `n_vocab` at one temperature. Temperature 0 is the argmax, lowest id on a tie.
+
+    Raises `ValueError` for a temperature that is no number from 0 up.
+    """
 
     def __init__(self, n_vocab: int, temperature: float, seed: int, weigh: Weigh = by_numpy) -> None:
         if temperature < 0 or not math.isfinite(temperature):
@@ -57,14 +61,14 @@ class Sampler:
         self._weights = np.zeros(rows * _BLOCK, dtype=np.float32)
         self._blocks = self._weights.reshape(rows, _BLOCK)
 
-    def draw(self, logits: np.ndarray, answer: int, twin: int, position: int) -> Choice:
+    def draw(self, logits: NDArray[np.float32], answer: int, twin: int, position: int) -> Choice:
         """Token for `position` of `answer`, drawn from float32 (n_vocab,) logits with the key of `twin`."""
         if self.temperature == 0:
             return Choice(int(logits.argmax()), math.nan)
         return self.pick(logits, uniform(self.seed, answer * TWINS + twin, position))
 
-    def pick(self, logits: np.ndarray, u: float) -> Choice:
-        """Inverse of the cumulative distribution, in order of token id, at `u` in [0, 1).
+    def pick(self, logits: NDArray[np.float32], u: float) -> Choice:
+        """Inverse of the cumulative distribution of float32 (n_vocab,) logits, in order of token id, at `u` in [0, 1).
 
         Weights are float32 and summed so in blocks of 256, the blocks in float64: few passes over the vocabulary and
         no sort.
@@ -85,9 +89,9 @@ class Sampler:
         return Choice(token, float(np.dot(weights, weights)) / (total * total))
 
 
-def cumulative(logits: np.ndarray, temperature: float) -> np.ndarray:
-    """Cumulative distribution in float64, by token id: the reference that `pick` is tested against."""
+def cumulative(logits: NDArray[np.float32], temperature: float) -> NDArray[np.float64]:
+    """Cumulative distribution float64 (n_vocab,) of logits (n_vocab,), by token id: `pick` is tested against it."""
     scaled = (logits.astype(np.float64) - float(logits.max())) / temperature
     weights = np.exp(scaled)
-    sums = np.cumsum(weights)
-    return sums / sums[-1]
+    sums: NDArray[np.float64] = np.cumsum(weights)
+    return sums / float(sums[-1])

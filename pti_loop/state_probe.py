@@ -12,8 +12,9 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pti_loop.engine import Context, ContextSpec, EngineError, Model, Unsupported, prefill
+from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Model, Unsupported, prefill
 from pti_loop.rollback import STRATEGIES, Checkpoint, Rewind
 
 SHARE_OF_SPREAD = 1e-3
@@ -54,7 +55,7 @@ class Finding:
     """The part of it that the engine pays inside the next decode."""
     reason: str = ""
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> Facts:
         """Plain values, for a record."""
         return asdict(self)
 
@@ -100,7 +101,7 @@ def _kept(guesses: int) -> list[int]:
     return sorted({0, guesses // 2, guesses - 1})
 
 
-def _truth(model: Model, spec: ContextSpec, case: Case) -> tuple[dict[int, np.ndarray], float]:
+def _truth(model: Model, spec: ContextSpec, case: Case) -> tuple[dict[int, NDArray[np.float32]], float]:
     """Logits behind the tail for each number of kept guesses, and what the shape of the decode moves."""
     head, window, tail = case
     ctx = model.context(replace(spec, n_seq_max=1, snapshots=0, sampler="host"))
@@ -121,7 +122,7 @@ def _truth(model: Model, spec: ContextSpec, case: Case) -> tuple[dict[int, np.nd
 
 
 def _try(model: Model, spec: ContextSpec, name: str, roll: Roll, case: Case,
-         truth: dict[int, np.ndarray], noise: float) -> Finding:  # fmt: skip
+         truth: dict[int, NDArray[np.float32]], noise: float) -> Finding:  # fmt: skip
     strategy, guesses = STRATEGIES[name], len(case.window)
     own = replace(spec, n_seq_max=1 + strategy.spares, snapshots=guesses if strategy.snapshots else 0,
                   n_outputs=max(spec.n_outputs, guesses + 1), sampler="host")  # fmt: skip
@@ -148,7 +149,7 @@ def _try(model: Model, spec: ContextSpec, name: str, roll: Roll, case: Case,
         ctx.close()
 
 
-def _after(ctx: Context, rollback: Rewind | Checkpoint | None, case: Case, kept: int) -> np.ndarray:
+def _after(ctx: Context, rollback: Rewind | Checkpoint | None, case: Case, kept: int) -> NDArray[np.float32]:
     """Logits after head, a window of which `kept` guesses stay, and tail. Without a rollback the window stays whole.
 
     As in a loop, the last token of the head is decoded together with the guesses.
@@ -176,13 +177,14 @@ def _window(ctx: Context, rollback: Rewind | Checkpoint | None, case: Case) -> i
     return held + len(rows)
 
 
-def _one_by_one(ctx: Context, sequence: int, start: int, tokens: Sequence[int]) -> np.ndarray:
+def _one_by_one(ctx: Context, sequence: int, start: int, tokens: Sequence[int]) -> NDArray[np.float32]:
     for place, token in enumerate(tokens):
         ctx.decode([token], [start + place], [sequence], None)
-    return ctx.logits()[0].copy()
+    row: NDArray[np.float32] = ctx.logits()[0].copy()
+    return row
 
 
-def _distance(left: np.ndarray, right: np.ndarray) -> float:
+def _distance(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
     finite = np.isfinite(left) & np.isfinite(right)
     return float(np.abs(left[finite].astype(np.float64) - right[finite]).max())
 
@@ -193,7 +195,8 @@ def _cost(ctx: Context, rollback: Rewind | Checkpoint, case: Case) -> tuple[floa
     A plain round needs neither mark nor rollback; both kinds start from a cleared context and decode the same tokens at
     the same positions but for the last one.
     """
-    marked, plain = [], []
+    marked: list[tuple[int, int, int]] = []
+    plain: list[tuple[int, int, int]] = []
     for _ in range(REPEATS):
         for times, active in ((plain, False), (marked, True)):
             ctx.clear()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.errors import UserError
-from bench.plan.cells import model_path
 from bench.plan.config import Config
+from bench.plan.model_files import model_path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

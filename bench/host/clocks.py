@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 SAMPLE_LIMIT_S = 200e-6
@@ -76,7 +77,7 @@ class Clocks:
             self.source = "cpuinfo"
         sensor = _cpu_sensor(sys_root)
         if sensor:
-            self.temperature = lambda: _number(sensor) / 1e3
+            self.temperature = partial(_scaled, sensor, 1e3)
 
     def _use_nvidia(self) -> bool:
         try:
@@ -95,8 +96,8 @@ class Clocks:
     def _use_amd(self, sys_root: Path) -> None:
         for folder in sorted((sys_root / "class/hwmon").glob("hwmon*")):
             if _text(folder / "name").strip() == _AMD_DRIVER:
-                self.clock = lambda folder=folder: _number(folder / "freq1_input") / 1e6
-                self.temperature = lambda folder=folder: _number(folder / "temp1_input") / 1e3
+                self.clock = partial(_scaled, folder / "freq1_input", 1e6)
+                self.temperature = partial(_scaled, folder / "temp1_input", 1e3)
                 self.source = _AMD_DRIVER
                 return
 
@@ -124,6 +125,11 @@ def _number(path: Path) -> float:
         return float(path.read_text())
     except (OSError, ValueError):
         return math.nan
+
+
+def _scaled(path: Path, units: float) -> float:
+    """A sensor's number in its own units, so many of which make one of ours."""
+    return _number(path) / units
 
 
 def _cpuinfo_mhz(path: Path) -> float:

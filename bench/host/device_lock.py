@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TextIO
 
 from bench.errors import UserError
 
@@ -33,7 +34,7 @@ class DeviceLock:
     def __init__(self, device: str = "cpu", folder: Path | None = None) -> None:
         self.device = device
         self.path = (folder or runtime_dir()) / f"{device}.lock"
-        self._file = None
+        self._file: TextIO | None = None
 
     def __enter__(self) -> DeviceLock:
         try:

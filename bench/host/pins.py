@@ -50,12 +50,15 @@ class Pins:
 
 
 def name_of(requirement: str) -> str:
-    """Distribution name of a requirement, in lower case with dashes."""
-    return _NAME.match(requirement)[0].lower().replace("_", "-")
+    """Distribution name of a requirement, in lower case with dashes. Raises `ValueError` when it begins with none."""
+    found = _NAME.match(requirement)
+    if not found:
+        raise ValueError(f"the requirement {requirement!r} does not begin with a package's name")
+    return found[0].lower().replace("_", "-")
 
 
 def load(path: Path = ROOT / "pyproject.toml") -> Pins:
-    """Read the pins. Needs Python 3.11 for `tomllib`."""
+    """Read the pins. Needs Python 3.11 for `tomllib`. Raises `KeyError` when a table is missing."""
     import tomllib
 
     with path.open("rb") as file:
@@ -93,6 +96,7 @@ def build_settings(pins: Pins, backend: str, native: bool, architectures: str = 
     """Config settings of one build. `architectures` are the GPU targets found here, separated by semicolons.
 
     HIP always keeps the targets of the table, so that a build for another card also runs on an MI50.
+    Raises `UserError` for a backend that the table does not have.
     """
     if backend not in pins.backends:
         raise UserError(f"backend '{backend}' is unknown: {nearest(backend, pins.backends)}")

@@ -6,11 +6,12 @@ import os
 import signal
 import subprocess
 from contextlib import suppress
+from typing import Any
 
 PATIENCE_S = 5
 
 
-def end(child: subprocess.Popen) -> None:
+def end(child: subprocess.Popen[Any]) -> None:
     """Ask the child's group to end, kill it when it does not in time, and collect the child.
 
     The child has to have been started with `start_new_session=True`, or this ends the caller's own group.

@@ -10,10 +10,11 @@ import platform
 import re
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from bench.host import cpus, memory
+from bench.host import cpus, libraries, memory
 from bench.host.pins import ROOT
 
 PACKAGES = ("llama-cpp-python", "numpy", "pandas", "scipy", "hydra-core", "omegaconf", "gguf", "matplotlib")
@@ -21,8 +22,11 @@ _UNTRACKED_FOR_DIRTY = (":!results", ":!reports")
 """What a run itself writes says nothing about whether the code is as committed."""
 
 
-def machine(name: str = "") -> dict:
-    """CPU, cores, memory, operating system and GPUs. `name` identifies the machine; else it is made from the CPU."""
+def machine(name: str = "") -> dict[str, Any]:
+    """CPU, cores, memory in bytes, operating system and GPUs.
+
+    `name` identifies the machine; without one it is made from GPU, CPU and cores.
+    """
     cpu = cpu_name()
     found = gpus()
     return {
@@ -36,7 +40,7 @@ def machine(name: str = "") -> dict:
     }
 
 
-def machine_id(cpu: str, cores: int, gpu_list: list[dict]) -> str:
+def machine_id(cpu: str, cores: int, gpu_list: Sequence[Mapping[str, Any]]) -> str:
     """A name for folders: `amd-epyc-2c`, `mi50-...`: the GPU when there is one, the CPU, the usable cores.
 
     Two machines of the same make share it, and should: their records are comparable. Set `machine=NAME` to part them.
@@ -59,12 +63,12 @@ def cpu_name(proc: Path = Path("/proc")) -> str:
     return platform.processor() or platform.machine()
 
 
-def gpus(sys_root: Path = Path("/sys")) -> list[dict]:
+def gpus(sys_root: Path = Path("/sys")) -> list[dict[str, Any]]:
     """NVIDIA GPUs by the driver, AMD ones by sysfs: name, memory in bytes, driver or PCI id."""
     return _nvidia_gpus() + _amd_gpus(sys_root)
 
 
-def _nvidia_gpus() -> list[dict]:
+def _nvidia_gpus() -> list[dict[str, Any]]:
     try:
         import pynvml
 
@@ -87,7 +91,7 @@ def _text(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _amd_gpus(sys_root: Path) -> list[dict]:
+def _amd_gpus(sys_root: Path) -> list[dict[str, Any]]:
     found = []
     for device in sorted((sys_root / "class/drm").glob("card[0-9]*/device")):
         if _read(device / "vendor") != "0x1002" or not (device / "mem_info_vram_total").exists():
@@ -107,34 +111,22 @@ def _read(path: Path) -> str:
         return ""
 
 
-def engine() -> dict:
-    """The engine's build as the loaded library reports it. Loads the engine; raises `pti_loop.engine.EngineError`."""
-    from pti_loop.llama import model as llama
+def engine() -> dict[str, Any]:
+    """The engine's build: what the loaded library reports, and the hashes of the files that were loaded.
 
-    facts = llama.build()
-    names = backends(facts["system_info"], _devices())
+    Its name ends in a digest of these, so a patched library is another build. Loads the engine; raises
+    `pti_loop.engine.EngineError`.
+    """
+    from pti_loop.llama import library
+
+    facts = library.build()
+    names = backends(facts["system_info"], library.devices())  # after it every backend's library is loaded
+    files = libraries.hashes(libraries.loaded(library.library_path()))
     version = facts["binding"].split()[-1]
     commit = full_commit(facts["llama_cpp_commit"])
     kind = "-".join(name.lower() for name in names if name != "CPU") or "cpu"
-    return {**facts, "llama_cpp_commit": commit, "build": f"{version}-{commit}-{kind}", "backends": names}
-
-
-def _devices() -> list[str]:
-    """Names of ggml's devices, such as CPU and CUDA0."""
-    import ctypes
-
-    from pti_loop.llama import model as llama
-
-    library = Path(llama.library()._lib._name)
-    ggml = ctypes.CDLL(str(library.with_name(library.name.replace("llama", "ggml"))))
-    base = ctypes.CDLL(str(library.with_name(library.name.replace("llama", "ggml-base"))))
-    ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
-    ggml.ggml_backend_dev_get.argtypes, ggml.ggml_backend_dev_get.restype = (ctypes.c_size_t,), ctypes.c_void_p
-    base.ggml_backend_dev_name.argtypes, base.ggml_backend_dev_name.restype = (ctypes.c_void_p,), ctypes.c_char_p
-    return [
-        base.ggml_backend_dev_name(ggml.ggml_backend_dev_get(index)).decode()
-        for index in range(ggml.ggml_backend_dev_count())
-    ]
+    name = f"{version}-{commit}-{kind}+{libraries.digest(files)}"
+    return {**facts, "llama_cpp_commit": commit, "build": name, "backends": names, "libraries": files}
 
 
 def backends(system_info: str, devices: list[str]) -> list[str]:
@@ -184,10 +176,12 @@ def _git(root: Path, *words: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def environment(name: str = "", threads: int = 0, build: dict | None = None, more: Sequence[str] = ()) -> dict:
+def environment(name: str = "", threads: int = 0, build: Mapping[str, Any] | None = None,
+                more: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
     """A cell's env.json: everything above, the time in UTC, and the number of threads that the cell uses.
 
-    `build` is another engine's than llama.cpp, and `more` the packages that it adds.
+    `build` is another engine's than llama.cpp, and `more` the packages that it adds. Without `build` llama.cpp is
+    loaded; raises `pti_loop.engine.EngineError` when it does not load.
     """
     return {
         "machine": machine(name),

@@ -73,38 +73,38 @@ class Row(Mapping[str, Any]):
     __slots__ = ()
     columns: ClassVar[Mapping[str, Column]] = {}
     """By name, in the order of the CSV file."""
-    _names: ClassVar[Mapping[str, str]] = {}
+    attribute_of: ClassVar[Mapping[str, str]] = {}
     """Attribute by every name that a column can be asked for."""
-    _values: ClassVar[Callable[[Any], tuple[Any, ...]]]
+    unpack: ClassVar[Callable[[Any], tuple[Any, ...]]]
 
     def _conditions(self) -> Mapping[str, Any]:
         return getattr(self, CONDITIONS, None) or {}
 
     def __getitem__(self, name: str) -> Any:
-        if name in self._names:
-            return getattr(self, self._names[name])
+        if name in self.attribute_of:
+            return getattr(self, self.attribute_of[name])
         return self._conditions()[name]
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a column or condition, `default` where there is none of that name."""
         # Rows are asked millions of times in a report: without the detour by __getitem__ and an exception.
-        if name in self._names:
-            return getattr(self, self._names[name])
+        if name in self.attribute_of:
+            return getattr(self, self.attribute_of[name])
         return self._conditions().get(name, default)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names or name in self._conditions()
+        return name in self.attribute_of or name in self._conditions()
 
     def __iter__(self) -> Iterator[str]:
         yield from (name for name in self.columns if name != CONDITIONS)
-        yield from (name for name in self._conditions() if name not in self._names)
+        yield from (name for name in self._conditions() if name not in self.attribute_of)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rows travel from the processes that judge to the one that reports: as a tuple, without their names."""
-        return _rebuilt, (type(self), type(self)._values(self))
+        return _rebuilt, (type(self), type(self).unpack(self))
 
 
 R = TypeVar("R", bound=Row)
@@ -116,7 +116,7 @@ def _rebuilt(kind: type[R], values: tuple[Any, ...]) -> R:
 
 def changed(row: R, **values: Any) -> R:
     """The row with other values in some columns."""
-    return type(row)(**dict(zip(row.columns, type(row)._values(row), strict=True)) | values)
+    return type(row)(**dict(zip(row.columns, type(row).unpack(row), strict=True)) | values)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(column,))
@@ -128,8 +128,9 @@ def table(kind: type[R]) -> type[R]:
     made = dataclass(frozen=True, slots=True, eq=False, kw_only=True)(kind)
     every = {one.name: _column(one.name, one.metadata[_KEY]) for one in fields(made)}  # type: ignore[arg-type]
     made.columns = dict(sorted(every.items(), key=lambda item: item[1].place))
-    made._names = {name: name for name in every} | {one.formerly: name for name, one in every.items() if one.formerly}
-    made._values = staticmethod(attrgetter(*made.columns))  # type: ignore[assignment]
+    former = {one.formerly: name for name, one in every.items() if one.formerly}
+    made.attribute_of = {name: name for name in every} | former
+    made.unpack = staticmethod(attrgetter(*made.columns))  # type: ignore[assignment]
     for one in made.columns.values():
         if one.low and not {one.low, one.high} <= every.keys():
             raise TypeError(f"{kind.__name__}.{one.name} has its interval in {one.low}, which is no column of it")

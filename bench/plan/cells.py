@@ -7,24 +7,21 @@ configuration names goes by its file's name. It measures nothing.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
-import json
-import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench.errors import UserError, nearest
-from bench.host.pins import model_groups
-from bench.parameters import FILES, ONE_STREAM, STAGGER, own
-from bench.plan.config import CONFIGS, Config, MethodConfig, ModelConfig, compose_points
-from bench.plan.model_parts import joined
+from bench.plan.compose import compose_points
+from bench.plan.config import CONFIGS, Config, ModelConfig
+from bench.plan.engines import ENGINES
+from bench.plan.model_files import model_path
 from bench.records.cells import read_status
+from bench.records.identity import cell_id, name_of_file
 from pti_loop.gguf.file_hash import sha256_of
+from pti_loop.parameters import Parameter, declare, declared, parameters_of
 
-_PART = re.compile(r"-\d{5}-of-\d{5}$")
-"""How the name of a split file ends."""
-_STAGGER = {key: getattr(MethodConfig(), key) for key in STAGGER}
+BASELINE = "autoregressive"
+"""What every method that has streams is with one of them."""
 _NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile")
 
 
@@ -59,18 +56,11 @@ class Cell:
         """What a person calls it."""
         config = self.config
         model = config["model"]["name"] + (" (synthetic)" if config["model"]["synthetic"] else "")
-        model += " (transformers)" if self.engine == "hf" else ""
+        told = ENGINES[self.engine].label
+        model += f" ({told})" if told else ""
         if self.kind == "profile":
             return f"{model} step cost, bandwidth, memory"
-        method = config["method"]
-        name = method["name"]
-        told = [f"{key}={method[key]}" for key in own(method) if key != "draws"]
-        if name in ONE_STREAM:
-            return f"{model} {name} {' '.join(told)} T={config['temperature']:g}"
-        if name == "stagger":
-            name += f" {method['emission']}/{method['rebuild']}"
-            name += f" {method['draws']}" if config["temperature"] else ""
-        return " ".join([model, name, f"x{config['streams']}", *told, f"T={config['temperature']:g}"])
+        return f"{model} {config['method']['declaration']['short']} T={config['temperature']:g}"
 
     @property
     def work(self) -> float:
@@ -80,50 +70,16 @@ class Cell:
             measure, peers = config["measure"], config["peers"]
             # A pair is both programs' tokens, the batched one's at three widths.
             runs = bool(peers["llama_bench"]) + 6 * bool(peers["llama_batched_bench"])
-            steps = measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 6
+            steps = measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 9
             return steps + 2 * runs * peers["pairs"] * peers["n_gen"]
         blocks = len({item["class"] for item in config["prompts"]["items"]}) * config["measure"]["per_class"]
-        streams = config["method"]["draft"] / 2 if config["method"]["name"] in ONE_STREAM else config["streams"]
-        answers = config["streams"] if config["method"]["name"] == "packed" else 1
-        rounds = 2 * answers + (1 + streams / 2) * (1.5 if config["temperature"] else 1)
-        short = 2 * config["measure"].get("distribution", 0) * (1 + streams / 2)
+        method = config["method"]
+        answers = config["streams"] if method["declaration"]["answers"] == "independent" else 1
+        guesses = method["parameters"].get("draft", 4) / 2 if method["declaration"]["guesses"] else 0
+        width = max(config["streams"], 1 + guesses)
+        rounds = 2 * answers + (1 + width / 2) * (1.5 if config["temperature"] else 1)
+        short = 2 * config["measure"].get("distribution", 0) * (1 + width / 2)
         return 2 * blocks * config["measure"]["blocks_per_prompt"] * config["n_predict"] * (rounds + 1) + short
-
-
-def model_path(config: Config) -> Path:
-    """Where the weights are. Raises `UserError` when that is not said or the package is not installed."""
-    model = config.model
-    if model.path:
-        return Path(model.path).expanduser().absolute()  # a link may say what the file behind it does not
-    if not model.file:
-        raise UserError(f"model={model.name} needs a file; give it with model.path=FILE")
-    if not model.package:
-        return _shipped(model.name, model.file)
-    try:
-        files = importlib.metadata.files(model.package) or []
-    except importlib.metadata.PackageNotFoundError:
-        raise UserError(
-            f"the package {model.package} of model={model.name} is not installed; run `{_setup_of(model.name)}`"
-        ) from None
-    for file in files:
-        if file.name == model.file:
-            return Path(file.locate()).resolve()
-    if model.sha256:
-        return joined(model.package, model.file, model.sha256)
-    raise UserError(f"the package {model.package} has no file {model.file}; run `make setup` again")
-
-
-def _setup_of(name: str) -> str:
-    """What installs a model: the plain set-up has the default one alone."""
-    return f"make setup MODEL={name}" if name in model_groups() else "make setup"
-
-
-def _shipped(name: str, file: str) -> Path:
-    """A file of this repository."""
-    path = CONFIGS.parent / file
-    if not path.is_file():
-        raise UserError(f"{file} of model={name} is not in this checkout; run `git checkout -- {file}`")
-    return path.resolve()
 
 
 def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str]) -> list[Cell]:
@@ -135,36 +91,28 @@ def cells(configs: list[Config], root: Path, machine: str, build: str, weights: 
                 continue
             path = model_path(config)
             values, files = make(config), method_files(config) if kind == "contrast" else {}
-            hashed = values | {"model": config.model.name}
-            if files:
-                hashed["files"] = {key: sha256_of([file]) for key, file in files.items()}
-            name = _id(kind, hashed, weights[path], build)
+            values |= {"kind": kind, "weights": weights[path],
+                       "files": {key: sha256_of([file]) for key, file in files.items()}}  # fmt: skip
+            name = cell_id(values, build)
             folder = root / machine / name
             programs = {key: value for key, value in asdict(config.peers).items() if key.startswith("llama_")}
             found.setdefault(name, Cell(name, kind, values | {"machine": machine}, folder, path, programs, files))
     return list(found.values())
 
 
-def _id(kind: str, values: dict, weights: str, build: str) -> str:
-    hashed = {**values, "kind": kind, "weights": weights, "build": build}
-    return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
-
-
 def _common(config: Config) -> dict:
-    """Plain values, without what is not measured; one stream is plain decoding, whatever the method."""
+    """Plain values, without what is not measured."""
     values = {key: value for key, value in asdict(config).items() if key not in _NOT_MEASURED}
     path = model_path(config)
-    if not values["prompts"]["domain"]:
-        del values["prompts"]["domain"]  # most sets name none, and are what they were without it
     values["model"]["path"] = path.name  # a folder says nothing about a model, and records travel
     if config.model.name == ModelConfig().name:
-        values["model"]["name"] = _PART.sub("", path.stem)
+        values["model"]["name"] = name_of_file(path.name)
     return values
 
 
 def _used_items(config: Config) -> list[dict]:
     """Prompts that the cell decodes: the first of each wanted class, and what completes groups of independent ones."""
-    more = config.streams - 1 if config.method.name == "packed" else 0
+    more = config.streams - 1 if config.method.spec.answers == "independent" else 0
     classes = config.measure.classes or sorted({item["class"] for item in config.prompts.items})
     if not classes:
         raise UserError(f"the prompt set '{config.prompts.name}' has no prompts; choose another with prompts=NAME")
@@ -194,17 +142,21 @@ def _contrast_values(config: Config) -> dict:
 
 def _method_values(config: Config) -> dict:
     """Method and streams. One stream is plain decoding, except for methods that have no streams."""
-    given = asdict(config.method)
-    name = given["name"]
-    if name not in ONE_STREAM and (config.streams == 1 or name == "autoregressive"):
-        return {"streams": 1, "method": {"name": "autoregressive", **_STAGGER}}
-    names = STAGGER if name == "stagger" else own(given)
-    values = {"name": name, **_STAGGER} | {key: given[key] for key in names}
-    if config.temperature == 0:
-        values["draws"] = _STAGGER["draws"]
-    for key, path in method_files(config).items():
-        values[key] = path.name
-    return {"streams": 1 if name in ONE_STREAM else config.streams, "method": values}
+    name, streams = config.method.name, config.streams if config.method.spec.answers != "one" else 1
+    given = config.method.parameters
+    if config.method.spec.answers != "one" and streams == 1:
+        name, given = BASELINE, {}
+    own = {one.name: one for one in parameters_of(declared()[name], given)}
+    values = {key: value for key, value in given.items() if config.temperature > 0 or not own[key].warm}
+    values |= {key: path.name for key, path in method_files(config).items() if key in values}
+    declaration = declare(name, values, streams).as_dict()
+    return {"streams": streams, "method": {"name": name, "parameters": values, "declaration": declaration}}
+
+
+def _files(config: Config) -> list[Parameter]:
+    """Parameters of the method that are files."""
+    own = parameters_of(config.method.spec, config.method.parameters)
+    return [one for one in own if one.kind in ("file", "model")]
 
 
 def method_files(config: Config) -> dict[str, Path]:
@@ -213,11 +165,11 @@ def method_files(config: Config) -> dict[str, Path]:
     Raises `UserError` when one is not said or not there.
     """
     found = {}
-    for key in set(own(asdict(config.method))) & set(FILES):
-        given = getattr(config.method, key)
+    for parameter in _files(config):
+        key, given = parameter.name, str(config.method.parameters[parameter.name])
         if not given:
             raise UserError(f"method={config.method.name} needs a file; give it with method.{key}=FILE")
-        if key == "draft_model" and (CONFIGS / "model" / f"{given}.yaml").is_file():
+        if parameter.kind == "model" and (CONFIGS / "model" / f"{given}.yaml").is_file():
             found[key] = model_path(compose_points([f"model={given}"])[0])
             continue
         places = [Path(given).expanduser(), CONFIGS.parent / given]

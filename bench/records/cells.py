@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, astuple, dataclass, fields
+from dataclasses import MISSING, astuple, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -143,28 +143,25 @@ def _no_rows(record: type) -> Columns:
 
 
 def _columns(path: Path, record: type) -> Columns:
-    """A table by column. numpy's reader: a frame would take longer to make than these small tables take to read."""
+    """A table by column; one that the file lacks has its field's default. Raises `UserError` on any other difference.
+
+    numpy's reader: a frame would take longer to make than these small tables take to read.
+    """
     try:
         lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     except FileNotFoundError:
         return _no_rows(record)
     header = lines[0].split(",") if lines else []
-    known = {field.name: field for field in fields(record)}
-    if not _readable(header, known):
+    known = [field for field in fields(record) if field.name in header]
+    absent = {field.name: field.default for field in fields(record) if field.name not in header}
+    if header != [field.name for field in known] or MISSING in absent.values():
         raise UserError(f"{path} has the columns {header}, this version reads {columns(record)}")
     # No word is longer than its line, so nothing is cut off.
     word = f"U{max(map(len, lines))}"
-    kinds = [(name, _KINDS.get(str(known[name].type), word)) for name in header]
+    kinds = [(field.name, _KINDS.get(str(field.type), word)) for field in known]
     rows = np.loadtxt(lines[1:], dtype=kinds, delimiter=",", quotechar='"', comments=None, ndmin=1)
-    absent = {name: np.full(len(rows), known[name].default) for name in known if name not in header}
-    return {name: np.ascontiguousarray(rows[name]) for name in header} | absent
-
-
-def _readable(header: Sequence[str], known: Mapping[str, Field]) -> bool:
-    """Whether the columns are those of the record; one that has a default may be absent."""
-    return len(set(header)) == len(header) and set(header) <= set(known) and all(
-        name in header or known[name].default is not MISSING for name in known
-    )
+    found = {name: np.ascontiguousarray(rows[name]) for name in header}
+    return found | {name: np.full(len(rows), default) for name, default in absent.items()}
 
 
 READERS = {1: schema_1.converted, SCHEMA: dict}

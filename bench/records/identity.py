@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 NOT_HASHED = ("machine", "schema", "declaration")
-"""Where a cell ran, in which form it was written, and what its method says of itself, change nothing of what it is."""
+"""Where a cell ran, in which form it was written and what its method says of itself change nothing of what it is."""
+_PART = re.compile(r"-\d{5}-of-\d{5}$")
+"""How the name of a split file ends."""
+
+
+def name_of_file(path: str) -> str:
+    """What a model is called that nobody named: its file's name, without which part of it that is."""
+    return _PART.sub("", PurePath(path).stem)
 
 
 def cell_id(config: Mapping[str, Any], build: str) -> str:
-    """Twelve hex digits of the configuration as it is stored, weights' and files' hashes among it, and the build."""
+    """Twelve hex digits of the configuration as it is stored, weights' and files' hashes among it, and the build.
+
+    A name that somebody gave the model counts; what its file is called does not, since the weights' hash is there.
+    """
     hashed = {key: value for key, value in config.items() if key not in NOT_HASHED}
     if isinstance(method := hashed.get("method"), Mapping):
         hashed["method"] = {key: value for key, value in method.items() if key not in NOT_HASHED}
+    if isinstance(model := hashed.pop("model", None), Mapping):
+        name = model.get("name")
+        hashed["model"] = "" if name == name_of_file(str(model.get("path") or "")) else name
     text = json.dumps(hashed | {"build": build}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -71,8 +71,11 @@ class Step:
     """`sequences`: one token in each of `width` sequences; `tokens`: `width` tokens of one sequence."""
     decode_ns: int
     n_past: int
+    settled: int = 1
+    """0 for the first decodes of a width, before its series was flat; they tell what a change of width costs."""
 
     def __post_init__(self) -> None:
+        _require(self.settled in (0, 1), f"step of width {self.width}: settled is {self.settled}, expected 0 or 1")
         _require(self.layout in ("sequences", "tokens"), f"step of width {self.width}: unknown layout '{self.layout}'")
 
 

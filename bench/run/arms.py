@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from bench.plan.config import Config
 from bench.records.rows import Run
-from pti_loop.draft.sources import Target
+from pti_loop.drafter import Target
 from pti_loop.engine import Context, ContextSpec, Model, Unsupported
 from pti_loop.ledger import Trace
-from pti_loop.loop import Decoder, Guesses, Settings
-from pti_loop.methods import METHODS, Method, fit
+from pti_loop.loop import Decoder, Guesses
+from pti_loop.method import Method, fit
+from pti_loop.methods import METHODS
+from pti_loop.parameters import resolve
 from pti_loop.rollback import STRATEGIES
 from pti_loop.sampling import Sampler
+from pti_loop.settings import Settings
 from pti_loop.speculative import AGAIN
 from pti_loop.state_probe import cheapest, probe
 
@@ -62,8 +65,8 @@ def context_spec(config: Config, n_seq_max: int, width: int) -> ContextSpec:
 
 def method_settings(config: Config) -> Settings:
     """A method's parameters for one run. The rollback may still be `auto`, which no loop knows."""
-    own = {key: value for key, value in asdict(config.method).items() if key != "name"}
-    return Settings(streams=config.streams, n_predict=config.n_predict, **own)
+    values = resolve(config.method.name, config.method.parameters)
+    return Settings(config.streams, config.n_predict, str(values.get("rollback", "rewind")), values)
 
 
 def find_rollback(model: Model, spec: ContextSpec, method: Method, settings: Settings,
@@ -75,7 +78,7 @@ def find_rollback(model: Model, spec: ContextSpec, method: Method, settings: Set
     plain = replace(settings, rollback="rewind")
     if not method.rolls_back(settings):
         return plain, {}
-    guesses = method.width(plain) // (settings.streams if method.NAME == "packed" else 1) - 1
+    guesses = method.width(plain) // method.answers(plain) - 1
     wanted = tuple(STRATEGIES) if settings.rollback == "auto" else (settings.rollback,)
     findings = probe(model, spec, sample, max(guesses, 1), wanted)
     chosen = cheapest(findings)
@@ -110,7 +113,7 @@ class Arms:
         gc.freeze()  # what is there already need not be looked at again before every run
 
     def _answers(self) -> int:
-        return self.settings.streams if self.method.NAME == "packed" else 1
+        return self.method.answers(self.settings)
 
     def _check_batch(self, spec: ContextSpec) -> None:
         """Raises `Unsupported` when the widest decode does not fit a batch; the other cells of a sweep go on."""
@@ -118,8 +121,8 @@ class Arms:
         widest = self.method.width(self.settings) + waiting
         if widest > min(spec.n_batch, spec.n_ctx):
             raise Unsupported(
-                f"a round of method={self.method.NAME} with method.draft={self.settings.draft} decodes {widest} tokens "
-                f"and engine.n_batch={spec.n_batch} or engine.n_ctx={spec.n_ctx} holds fewer; raise it or draft less"
+                f"a round of {self.method.declaration(self.settings).short} decodes {widest} tokens and "
+                f"engine.n_batch={spec.n_batch} or engine.n_ctx={spec.n_ctx} holds fewer; raise it or draft less"
             )
 
     @property

@@ -73,7 +73,7 @@ class Contrast:
                  sample: Callable[[], tuple[float, float]], progress: Progress) -> None:
         self.model, self.config, self.sample, self.progress = model, config, sample, progress
         self.arms = Arms(model, config, prompts[0].tokens)
-        self.tasks = tasks(prompts, config, independent=config.method.name == "packed")
+        self.tasks = tasks(prompts, config, independent=config.method.spec.answers == "independent")
         self.order = random.Random(name)
         self.result = Result()
         self.texts: dict[tuple[int, int, str], Trace] = {}

@@ -110,7 +110,7 @@ class Distribution:
             self.wide.close()
 
     def _streams(self) -> int:
-        return self.config.streams if self.config.method.name == "packed" else 1
+        return self.arms.method.answers(self.arms.settings)
 
     def _runs(self) -> int:
         return -(-self.config.measure.distribution // self._streams())

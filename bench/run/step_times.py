@@ -7,64 +7,137 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from bench.plan.config import Config
 from bench.records.rows import Step
+from bench.run import settling
 from bench.run.arms import context_spec
-from pti_loop.engine import Model, prefill
+from pti_loop.engine import Context, Model, prefill
 
 TEXT = "A step costs what it costs, whatever the words are that went before it."
 """What the sequences hold when a step is timed. A profile is the same for every prompt set."""
 _STREAMS = (1, 2, 3, 4, 8)
-_WARM_STEPS = 2
+_SEQUENCES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64)
+_TOKENS = (1, 2, 3, 4, 6, 8, 9, 12, 16, 24, 32, 48, 64)
+"""Widths of each layout that are timed, as far as a profile goes: 9, because cost may jump behind 8."""
+
+Batch = tuple[Sequence[int], Sequence[int], Sequence[int]]
+"""Tokens, positions and sequences of the rows of one decode."""
 
 
 def step_costs(model: Model, config: Config, name: str,
                progress: Callable[[float, str], None]) -> list[Step]:
-    """Timed steps of every width from 1 up, widths in a new random order in each pass.
+    """Timed steps of widths from 1 to `measure.step_widths` in both layouts, in a new random order in each pass.
 
-    A width gets a context of its own with exactly that many sequences, as a method of that width would have, so that no
-    idle sequence is paid for. `measure.step_depth` tokens are held before; the first steps of a context are dropped.
+    `measure.step_depth` tokens are held before. A width is decoded until its series is flat (`bench.run.settling`),
+    with halves of `measure.step_repeats` decodes; those before are kept as not settled.
     """
     measure = config.measure
-    depth = min(measure.step_depth, config.engine.n_ctx - measure.step_repeats - _WARM_STEPS - 1)
+    depth = min(measure.step_depth, max(config.engine.n_ctx - settling.MOST - 2 * _half(config), 1))
     text = model.tokenize(TEXT)
     held = (text * (depth // len(text) + 1))[:depth]
     order = random.Random(name)
     steps: list[Step] = []
-    for number in range(measure.step_passes):
-        # Width 1 comes twice in a pass: every ratio of the curve divides by it.
-        widths = [1, *range(1, measure.step_widths + 1)]
-        order.shuffle(widths)
-        for width in widths:
-            steps += _steps(model, config, held, width, number, len(steps))
-        progress(0.1 + 0.7 * (number + 1) / measure.step_passes, f"step cost, pass {number + 1}")
+    # Width 1 comes twice in a pass: every ratio of a curve divides by it.
+    sequences, tokens = (
+        [1, *(width for width in widths if width < measure.step_widths), measure.step_widths]
+        for widths in (_SEQUENCES, _TOKENS)
+    )
+    gc.collect()
+    gc.freeze()  # what is there already need not be looked at again before every series
+    try:
+        for number in range(measure.step_passes):
+            layouts = [(_in_sequences, sequences), (_in_tokens, tokens)]
+            order.shuffle(layouts)
+            for timed, widths in layouts:
+                for step in timed(model, config, held, order.sample(widths, len(widths))):
+                    steps.append(replace(step, repeat=number, order=len(steps)))
+            progress(0.1 + 0.7 * (number + 1) / measure.step_passes, f"step cost, pass {number + 1}")
+    finally:
+        gc.unfreeze()
     return steps
 
 
-def _steps(model: Model, config: Config, held: Sequence[int], width: int, number: int, order: int) -> list[Step]:
-    ctx = model.context(context_spec(config, width, width))
+def _half(config: Config) -> int:
+    """Decodes of a half of a flat series: at least two, so that a single long one makes halves differ."""
+    return max(config.measure.step_repeats, 2)
+
+
+def _in_sequences(model: Model, config: Config, held: Sequence[int], widths: Sequence[int]) -> list[Step]:
+    """One token in each of `width` sequences.
+
+    A width gets a context of its own with exactly that many sequences, as a method of that width would have, so that
+    no idle sequence is paid for.
+    """
+    steps: list[Step] = []
+    for width in widths:
+        ctx = model.context(context_spec(config, width, width))
+        try:
+            prefill(ctx, held, 0)
+            for sequence in range(1, width):
+                ctx.copy(0, sequence)
+            steps += _series(ctx, _one_each(ctx, width), "sequences", _half(config))
+        finally:
+            ctx.close()
+    return steps
+
+
+def _one_each(ctx: Context, width: int) -> Iterator[Batch]:
+    tokens = ctx.greedy() * width
+    for past in range(ctx.length(0), ctx.spec.n_ctx):
+        yield tokens, [past] * width, range(width)
+        tokens = ctx.greedy()
+
+
+def _in_tokens(model: Model, config: Config, held: Sequence[int], widths: Sequence[int]) -> list[Step]:
+    """`width` tokens of the one sequence of a context, which all widths share, as the rounds of a guessing method do.
+
+    A width that a batch or the context does not hold has no steps.
+    """
+    steps: list[Step] = []
+    fits = [width for width in widths if width <= min(config.engine.n_batch, config.engine.n_ctx - len(held))]
+    ctx = model.context(context_spec(config, 1, max(fits, default=1)))
     try:
         prefill(ctx, held, 0)
-        tokens = ctx.greedy() * width
-        for sequence in range(1, width):
-            ctx.copy(0, sequence)
-        found = []
-        gc.collect()
-        gc.disable()
-        for i in range(_WARM_STEPS + config.measure.step_repeats):
-            past = len(held) + i
+        for width in fits:
+            if not ctx.rewind(0, len(held)):
+                ctx.clear()
+                prefill(ctx, held, 0)
+            steps += _series(ctx, _window(ctx, held, width), "tokens", _half(config))
+    finally:
+        ctx.close()
+    return steps
+
+
+def _window(ctx: Context, held: Sequence[int], width: int) -> Iterator[Batch]:
+    """The same window again and again at one depth; behind each other where the memory does not drop its tail."""
+    tokens, past = (list(held) * width)[:width], ctx.length(0)
+    while past + width <= ctx.spec.n_ctx:
+        yield tokens, range(past, past + width), [0] * width
+        if not ctx.rewind(0, past):
+            past += width
+
+
+def _series(ctx: Context, batches: Iterator[Batch], layout: str, half: int) -> list[Step]:
+    """Decode until the series is flat; one step a decode. Nothing but the decode is timed."""
+    times: list[int] = []
+    found: list[Step] = []
+    gc.collect()
+    gc.disable()
+    try:
+        for tokens, positions, sequences in batches:
             began = ctx.clock()
-            ctx.decode(tokens, [past] * width, range(width), None)
-            taken = ctx.clock() - began
-            tokens = ctx.greedy()
-            if i >= _WARM_STEPS:
-                found.append(Step(width, number, order + len(found), "sequences", taken, past))
-        return found
+            ctx.decode(tokens, positions, sequences, None)
+            times.append(ctx.clock() - began)
+            found.append(Step(len(tokens), 0, 0, layout, times[-1], positions[0]))
+            if settling.done(times, half):
+                break
     finally:
         gc.enable()
-        ctx.close()
+    first = settling.first_settled(times, half)
+    return [replace(step, settled=int(place >= first)) for place, step in enumerate(found)]
 
 
 def memory_by_streams(model: Model, config: Config, kv_bytes_per_token: int, state_bytes: int) -> list[dict]:

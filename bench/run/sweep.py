@@ -18,8 +18,11 @@ from pathlib import Path
 
 from bench.errors import UserError
 from bench.host import process_group
-from bench.plan.cells import Cell, cells, model_path
-from bench.plan.config import Config, compose_points
+from bench.plan.cells import Cell, cells
+from bench.plan.compose import compose_points
+from bench.plan.config import Config
+from bench.plan.engines import ENGINES
+from bench.plan.model_files import model_path
 from bench.records.cells import check_writable, sweep_leftovers, write_cell
 from bench.run import engines
 from pti_loop.gguf.file import GgufFile
@@ -56,12 +59,12 @@ def prepare(overrides: Sequence[str]) -> tuple[list[Cell], Config, dict[str, dic
     for config in configs:
         config.engine.threads = cpus.check_threads(config.engine.threads or cpus.available_cpus())
         check_peers(config)
-        engines.check_installed(config.model.engine)
+        engines.engine(config.model.engine).check_installed()
     weights = check_models(configs)
     environments, planned = {}, []
     for engine in dict.fromkeys(config.model.engine for config in configs):
-        found = provenance.environment(first.machine or "", first.engine.threads, engines.build(engine),
-                                       engines.PACKAGES[engine])  # fmt: skip
+        found = provenance.environment(first.machine or "", first.engine.threads, engines.engine(engine).build(),
+                                       ENGINES[engine].packages)  # fmt: skip
         own = [config for config in configs if config.model.engine == engine]
         planned += cells(own, root, found["machine"]["name"], found["engine"]["build"], weights)
         environments[engine] = found
@@ -93,9 +96,10 @@ def check_models(configs: Iterable[Config]) -> dict[Path, str]:
 def _check_room(config: Config, file: GgufFile, room: int) -> None:
     """Raise `UserError` when a cell holds more than `room` bytes at once. A device checks its own memory."""
     n_ctx = config.engine.n_ctx
-    kv = engines.kv_bytes_per_token(file, config) * n_ctx
+    runs = engines.engine(config.model.engine)
+    kv = runs.kv_bytes_per_token(file, config) * n_ctx
     need = (kv + file.state_bytes_per_sequence()) * (config.streams + 2)
-    weights = engines.weight_bytes(file, config)
+    weights = runs.weight_bytes(file)
     if need + weights > room and not _offloads(config):
         widened = f", beside {weights / 1e9:.1f} GB of weights in float32" if weights else ""
         raise UserError(
@@ -159,7 +163,7 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
     if child.returncode == 0 and after.exists() and after.stat().st_mtime_ns != stamp:
         return json.loads(after.read_text())
     status = {"state": "failed", "reason": crash_sentence(child.returncode, errors), "seconds": 0.0}
-    write_cell(cell.folder, config=cell.config | {"kind": cell.kind}, env=environment, status=status, log=errors)
+    write_cell(cell.folder, config=cell.config, env=environment, status=status, log=errors)
     return status
 
 

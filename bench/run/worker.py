@@ -17,11 +17,11 @@ from pathlib import Path
 from bench.errors import UserError
 from bench.plan.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
 from bench.records.cells import write_cell
-from bench.run import engines
 from bench.run.arms import Prompt
+from bench.run.engines import engine
 
-_GROUPS = {"model": ModelConfig, "method": MethodConfig, "engine": EngineConfig, "prompts": PromptsConfig,
-           "measure": MeasureConfig, "peers": PeersConfig}  # fmt: skip
+_GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfig, "measure": MeasureConfig,
+           "peers": PeersConfig, "method": MethodConfig}  # fmt: skip
 
 _PR_SET_PDEATHSIG = 1
 _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
@@ -30,6 +30,8 @@ _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.
 def config_of(values: dict) -> Config:
     """Config from the plain values of a job."""
     known = {key: value for key, value in values.items() if key in Config.__dataclass_fields__}
+    if "method" in known:
+        known["method"] = {key: known["method"][key] for key in ("name", "parameters")}
     return Config(**{key: _GROUPS[key](**value) if key in _GROUPS else value for key, value in known.items()})
 
 
@@ -45,11 +47,12 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
 
     config = config_of(job["config"])
     for key, path in job["files"].items():
-        setattr(config.method, key, path)
+        config.method.parameters[key] = path
     file = gguf_file.read(job["model_path"])
     progress(0.02, "loading the model")
-    model = engines.load(config, job["model_path"])
-    sizes = engines.sizes(model, file, config)
+    runs = engine(config.model.engine)
+    model = runs.load(config, job["model_path"])
+    sizes = runs.sizes(model, file, config)
     speed = _read_speed(model, config, sizes["step_bytes"], repeats=9)
     clocks = Clocks("gpu" if model.facts()["layers_offloaded"] else "cpu")
 
@@ -160,7 +163,7 @@ def main() -> int:
     status["seconds"] = round(time.monotonic() - began, 3)
     environment = job["environment"] | {"time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     write_cell(
-        Path(job["folder"]), config=job["config"] | {"kind": job["kind"]}, env=environment,
+        Path(job["folder"]), config=job["config"], env=environment,
         status=status, facts=facts, tables=tables, log=_engine_log(),
     )  # fmt: skip
     return 0

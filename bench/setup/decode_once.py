@@ -1,4 +1,4 @@
-"""One decode of one token, as a program of its own: `python -m bench.host.decode_once MODEL`.
+"""One decode of one token, as a program of its own: `python -m bench.setup.decode_once MODEL`.
 
 It is run as a child because a build that does not fit the machine kills the process that loads it. Uses the binding's
 low-level API and nothing else of this project. Prints one line of JSON.
@@ -18,11 +18,12 @@ def main(path: str) -> int:
     """Load, decode, look at the logits. Exit code 0, or 3 with the reason in the JSON."""
     from llama_cpp import llama_cpp as lib
 
-    @lib.llama_log_callback
-    def silent(_level: int, text: bytes, _user: object) -> None:
+    words: list[str] = []
+
+    def keep(_level: int, text: bytes, _user: object) -> None:
         words.append(text.decode("utf-8", "replace"))
 
-    words: list[str] = []
+    silent = lib.llama_log_callback(keep)
     lib.llama_log_set(silent, None)
     _kept.append(silent)
     lib.llama_backend_init()

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.host.pins import ROOT
 from bench.setup import setup
@@ -106,7 +107,7 @@ def _engine() -> Iterator[Finding]:
             yield Finding("gpu", None, f"{text}; run `make setup BACKEND={backend.lower()}`")
 
 
-def decode_check(model: Path, native: bool, run: Callable = subprocess.run) -> Finding:
+def decode_check(model: Path, native: bool, run: Callable[..., Any] = subprocess.run) -> Finding:
     """One decode in a child process; its death becomes a sentence with the command that mends it."""
     command = [sys.executable, "-m", "bench.setup.decode_once", str(model)]
     try:

@@ -30,7 +30,7 @@ def built(venv: Path) -> dict[str, Path]:
 
 
 def build(pins: Pins, venv: Path, key: str) -> dict[str, Path]:
-    """Build what is missing or stale into `venv/peers`. Returns the programs by name."""
+    """Build what is missing or stale into `venv/peers`. Returns the programs by name. Raises `UserError`."""
     from bench.setup.steps import Steps
 
     folder = venv / "peers"
@@ -57,7 +57,7 @@ def build(pins: Pins, venv: Path, key: str) -> dict[str, Path]:
 
 
 def unpack(folder: Path) -> Path:
-    """llama.cpp's folder of the one source archive in `folder`, unpacked there."""
+    """llama.cpp's folder of the one source archive in `folder`, unpacked there. Raises `UserError` without one."""
     archives = sorted(folder.glob("*.tar.gz"))
     if not archives:
         raise UserError(f"{ENGINE} came without a source archive, so the peer programs cannot be built")
@@ -67,7 +67,10 @@ def unpack(folder: Path) -> Path:
 
 
 def compile_command(source: Path, tool: str, output: Path, venv: Path) -> list[str]:
-    """The compiler's command line for one tool. Libraries are found relative to the program, so the folder can move."""
+    """The compiler's command line for one tool. Libraries are found relative to the program, so the folder can move.
+
+    Raises `UserError` when there is no compiler.
+    """
     site = next((venv / "lib").glob("python3*/site-packages"))
     # The environment has two copies of the same libraries; llama_cpp/lib is the one that Python loads. It goes first.
     libraries = [site / "llama_cpp" / "lib", site / "lib"]

@@ -15,12 +15,18 @@ import platform
 import shutil
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bench.durations import clock_text
 from bench.errors import UserError
 from bench.setup import toolchain
 from pti_loop.user_cache import user_cache
+
+if TYPE_CHECKING:  # read when they are needed, after the check that this Python is new enough for them
+    from bench.host.pins import Pins
+    from bench.setup.steps import Steps
 
 MINIMUM_PYTHON = (3, 11)
 STAMP = "bench-setup.json"
@@ -59,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Bring the environment to what the options ask for."""
+    """Bring the environment to what the options ask for; returns the exit code 0. Raises `UserError`."""
     from bench.host import pins as pins_module
 
     venv = options.venv.expanduser().absolute()
@@ -83,21 +89,21 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def choose(backend: str | None, native: bool | None, stamp: dict) -> tuple[str, bool]:
+def choose(backend: str | None, native: bool | None, stamp: Mapping[str, Any]) -> tuple[str, bool]:
     """Backend and instruction set: as asked, else as installed. A backend that is asked for starts out portable."""
     if backend is None and native is None:
         return stamp.get("backend", "cpu"), bool(stamp.get("native", False))
     return backend or stamp.get("backend", "cpu"), bool(native)
 
 
-def setup_key(pins, backend: str, native: bool) -> str:
+def setup_key(pins: Pins, backend: str, native: bool) -> str:
     """Digest of everything that, when it changes, makes the environment stale."""
     from bench.host.pins import ROOT, digest
 
     return digest(SCHEMA, vars(pins), backend, native, str(ROOT), sys.version_info[:2])
 
 
-def read_stamp(venv: Path) -> dict:
+def read_stamp(venv: Path) -> dict[str, Any]:
     """What the finished set-up left in the environment; empty when there is none, or its Python is gone."""
     try:
         stamp = json.loads((venv / STAMP).read_text())
@@ -111,7 +117,7 @@ def python_of(venv: Path) -> Path:
     return venv / "bin" / "python"
 
 
-def _check_machine(pins, venv: Path, backend: str, native: bool) -> None:
+def _check_machine(pins: Pins, venv: Path, backend: str, native: bool) -> None:
     from bench.host.pins import build_settings
 
     build_settings(pins, backend, native)  # an unknown backend is an error before anything else is looked at
@@ -147,7 +153,7 @@ class _locked:
         self.file.close()
 
 
-def _install(pins, venv: Path, backend: str, native: bool, key: str) -> None:
+def _install(pins: Pins, venv: Path, backend: str, native: bool, key: str) -> None:
     from bench.host import pins as pins_module
     from bench.setup.steps import Steps
 
@@ -162,7 +168,7 @@ def _install(pins, venv: Path, backend: str, native: bool, key: str) -> None:
     else:
         _empty(venv)
         steps.run("making the environment", [sys.executable, "-m", "venv", venv], env)
-    pip = [python_of(venv), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    pip: list[object] = [python_of(venv), "-m", "pip", "--disable-pip-version-check", "--no-input"]
     steps.run(f"pip {pins.pip}", [*pip, "install", f"pip=={pins.pip}"], env)
     architectures = toolchain.gpu_architectures(backend)
     settings = pins_module.build_settings(pins, backend, native, architectures)
@@ -225,7 +231,7 @@ def _empty(venv: Path) -> None:
             path.unlink()
 
 
-def build_environment(environ) -> dict[str, str]:
+def build_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Environment of the build: without settings that would change it behind the pins' back."""
     dropped = [name for name in environ if name in _SCRUBBED or name.startswith("SKBUILD_")]
     if any(name == "CMAKE_ARGS" or name.startswith("SKBUILD_") for name in dropped):
@@ -238,7 +244,8 @@ def build_environment(environ) -> dict[str, str]:
     return env
 
 
-def _engine_wheel(pins, settings: dict, venv: Path, pip: list, steps, env: dict, native: bool, backend: str) -> Path:
+def _engine_wheel(pins: Pins, settings: dict[str, str], venv: Path, pip: list[object], steps: Steps,
+                  env: dict[str, str], native: bool, backend: str) -> Path:  # fmt: skip
     """The engine built with these settings: from the folder of earlier builds, or built into it."""
     from bench.host.pins import ENGINE, engine_requirement
 
@@ -260,7 +267,7 @@ def _engine_wheel(pins, settings: dict, venv: Path, pip: list, steps, env: dict,
     return next(folder.glob("llama_cpp_python-*.whl"))
 
 
-def wheel_key(pins, settings: dict, native: bool, backend: str, env: dict) -> str:
+def wheel_key(pins: Pins, settings: Mapping[str, str], native: bool, backend: str, env: Mapping[str, str]) -> str:
     """Digest of what a built engine depends on: settings, compilers, C library and, for a native build, the CPU."""
     from bench.host.pins import digest
 

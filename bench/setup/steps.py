@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from bench.durations import clock_text
 from bench.errors import UserError
@@ -28,9 +29,9 @@ _NETWORK = re.compile(
 
 
 class Steps:
-    """`run` a known number of commands. Raises `UserError` with the log's last lines when one fails."""
+    """`run` a known number of commands, whose output goes to `log`."""
 
-    def __init__(self, total: int, log: Path, out=None) -> None:
+    def __init__(self, total: int, log: Path, out: TextIO | None = None) -> None:
         self.total, self.log, self.out = total, log, out or sys.stdout
         self.done = 0
         self._terminal = self.out.isatty()
@@ -38,7 +39,10 @@ class Steps:
         log.write_text("")
 
     def run(self, label: str, command: Sequence[object], env: Mapping[str, str] | None = None) -> None:
-        """Run one command to its end. Ctrl-C stops its whole process group, so that no compiler stays behind."""
+        """Run one command to its end. Ctrl-C stops its whole process group, so that no compiler stays behind.
+
+        Raises `UserError` with the log's last lines when it fails.
+        """
         self.done += 1
         start = time.monotonic()
         with self.log.open("ab") as log:
@@ -65,7 +69,7 @@ class Steps:
         self.out.write(f"[{self.done}/{self.total}] {label}: {why}\n")
         self.out.flush()
 
-    def _watch(self, process: subprocess.Popen, label: str, start: float, offset: int) -> None:
+    def _watch(self, process: subprocess.Popen[bytes], label: str, start: float, offset: int) -> None:
         shown = start if not self._terminal else 0.0
         while True:
             try:

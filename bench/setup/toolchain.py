@@ -11,7 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.errors import UserError
 
@@ -22,8 +24,8 @@ BYTES_PER_COMPILER = 3 * GIB // 2
 _COMPILERS = ("c++", "g++", "clang++")
 
 
-def check_python(minimum: tuple, version: tuple = tuple(sys.version_info[:3])) -> None:
-    """Raise unless this Python is new enough; name a newer one when there is one on the PATH."""
+def check_python(minimum: Sequence[int], version: Sequence[int] = tuple(sys.version_info[:3])) -> None:
+    """Raise `UserError` unless this Python is new enough; name a newer one when there is one on the PATH."""
     if tuple(version[:2]) >= tuple(minimum):
         return
     newer = [name for name in ("python3.14", "python3.13", "python3.12", "python3.11") if shutil.which(name)]
@@ -32,8 +34,8 @@ def check_python(minimum: tuple, version: tuple = tuple(sys.version_info[:3])) -
     raise UserError(f"Python {needed} or newer is needed, {sys.executable} is {present}; {hint}")
 
 
-def check_venv_module(find=importlib.util.find_spec) -> None:
-    """Raise when this Python cannot make virtual environments (Debian ships `ensurepip` apart)."""
+def check_venv_module(find: Callable[[str], object] = importlib.util.find_spec) -> None:
+    """Raise `UserError` when this Python cannot make virtual environments (Debian ships `ensurepip` apart)."""
     missing = [name for name in ("venv", "ensurepip") if find(name) is None]
     if missing:
         version = "{}.{}".format(*sys.version_info[:2])
@@ -43,8 +45,8 @@ def check_venv_module(find=importlib.util.find_spec) -> None:
         )
 
 
-def compiler(environ=os.environ) -> str:
-    """Path of the C++ compiler that the build will use."""
+def compiler(environ: Mapping[str, str] = os.environ) -> str:
+    """Path of the C++ compiler that the build will use. Raises `UserError` when there is none."""
     named = environ.get("CXX", "").split()
     names = named[:1] or list(_COMPILERS)
     for name in names:
@@ -60,8 +62,8 @@ def compiler(environ=os.environ) -> str:
     )
 
 
-def check_gpu_compiler(backend: str, environ=os.environ) -> None:
-    """Raise when the backend's own compiler is missing."""
+def check_gpu_compiler(backend: str, environ: Mapping[str, str] = os.environ) -> None:
+    """Raise `UserError` when the backend's own compiler is missing."""
     tool, home = {"cuda": ("nvcc", "CUDACXX"), "hip": ("hipcc", "HIPCXX")}.get(backend, ("", ""))
     if tool and not environ.get(home) and not shutil.which(tool, path=environ.get("PATH")):
         raise UserError(
@@ -70,8 +72,8 @@ def check_gpu_compiler(backend: str, environ=os.environ) -> None:
         )
 
 
-def check_disk(folder: Path, backend: str, usage=shutil.disk_usage) -> None:
-    """Raise when the environment's or the temporary folder's file system is too full."""
+def check_disk(folder: Path, backend: str, usage: Callable[[Path], Any] = shutil.disk_usage) -> None:
+    """Raise `UserError` when the environment's or the temporary folder's file system is too full."""
     for what, place in (("the environment", existing(folder)), ("the build (TMPDIR)", Path(tempfile.gettempdir()))):
         free = usage(place).free
         if free < NEEDED_BYTES[backend]:
@@ -96,7 +98,7 @@ def build_jobs() -> int:
     return max(1, min(cpus, memory // BYTES_PER_COMPILER))
 
 
-def first_line(command: list) -> str:
+def first_line(command: Sequence[str]) -> str:
     """First line that a command prints, or an empty text when it cannot run."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from gguf import GGUFReader
+from numpy.typing import NDArray
 
 from bench.errors import UserError
 from bench.host.cpus import available_cpus
@@ -67,8 +68,8 @@ class Stepper:
         self.model = LlamaModel(path, n_gpu_layers=0)
         self.ctx = self.model.context(ContextSpec(n_ctx=WARM_UP + STEPS, n_seq_max=width, threads=threads))
 
-    def seconds(self) -> tuple[float, np.ndarray]:
-        """Median seconds of a step of `width` sequences, and the logits of the last one."""
+    def seconds(self) -> tuple[float, NDArray[np.float32]]:
+        """Median seconds of a step of `width` sequences, and the last one's logits, float32 (n_vocab,)."""
         self.ctx.clear()
         taken = []
         for depth in range(WARM_UP + STEPS):

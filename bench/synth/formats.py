@@ -5,12 +5,14 @@ It knows roles of matrices and lengths of rows, not what is in them. Anything th
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType, LlamaFileType
 
 from bench.errors import UserError, nearest
 from bench.synth.shape import ROW_MULTIPLE
 
-Type = GGMLQuantizationType
+Type: TypeAlias = GGMLQuantizationType
 _BASE = {
     "F16": (Type.F16, LlamaFileType.MOSTLY_F16),
     "Q8_0": (Type.Q8_0, LlamaFileType.MOSTLY_Q8_0),

@@ -143,7 +143,7 @@ def _check_key(key: str, where: str = "") -> None:
 
 def _typed(key: str, value: Any) -> Any:
     """A value as its field takes it; text from a command line, anything from a file."""
-    kind = {"format": "str", "seed": "int"}.get(key) or _TYPES[key]
+    kind = {"format": "str", "seed": "int"}.get(key) or str(_TYPES[key])  # a text: annotations are not evaluated here
     text = str(value)
     try:
         if kind == "bool":

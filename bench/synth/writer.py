@@ -112,6 +112,7 @@ def _header(order: Order, planned: list[Tensor], path: Path) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
+    assert writer.fout, "it was opened above"
     (file,) = writer.fout
     writer.write_padding(file, file.tell())
     writer.close()
@@ -163,5 +164,5 @@ class _Pools:
         self.made = {key: pool for key, pool in self.made.items() if self.last[key] >= number}
         key = (tensor.type, tensor.spread)
         if key not in self.made:
-            self.made[key] = memoryview(blocks.pool(self.seed, *key, self.rows))
+            self.made[key] = blocks.pool(self.seed, *key, self.rows).data
         return self.made[key]

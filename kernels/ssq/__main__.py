@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kernels.errors import KernelError
@@ -16,7 +16,7 @@ def main(argv: Sequence[str]) -> int:
     """Run a verb: 0 well, 1 a checksum does not match, 2 something to mend."""
     options = _parser().parse_args(argv)
     try:
-        return options.verb(options)
+        return int(options.verb(options))
     except KernelError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m kernels.ssq", description="Two models' int8 weights side by side.")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
-    def verb(name: str, function, about: str) -> argparse.ArgumentParser:
+    def verb(name: str, function: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
         found = verbs.add_parser(name, help=about, description=about)
         found.set_defaults(verb=function)
         return found

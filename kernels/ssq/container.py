@@ -93,7 +93,7 @@ def header_bytes(table_offset: int, table: bytes) -> bytes:
 
 
 def table_bytes(tensors: list[Tensor], origins: list[Origin]) -> bytes:
-    """The table at the end of a file."""
+    """The table at the end of a file, as JSON."""
     whole = {
         "block": {"weights": WEIGHTS, "bytes": BYTES},
         "piece": PIECE,
@@ -108,7 +108,7 @@ def _record(entry: Part | Tensor | Origin) -> dict[str, Any]:
 
 
 class Container:
-    """An open SSQ file. Arrays that it hands out are views of the map, read when they are looked at."""
+    """An open SSQ file. Arrays that it hands out are views of `data`: the whole file, uint8 [bytes,], mapped."""
 
     def __init__(self, path: Path, data: np.ndarray, origins: list[Origin], tensors: dict[str, Tensor]) -> None:
         self.path, self.origins, self.tensors, self._data = path, origins, tensors, data
@@ -119,22 +119,22 @@ class Container:
         return len(self.origins) == 1
 
     def part(self, part: Part) -> np.ndarray:
-        """The bytes of a part."""
+        """The bytes of a part, uint8 [bytes,]."""
         return self._data[part.offset : part.offset + part.bytes]
 
     def blocks(self, name: str) -> np.ndarray:
-        """SSQ blocks of a tensor: uint8, rows.. x blocks a row x 68. KernelError where it is no such tensor."""
+        """SSQ blocks of a tensor: uint8 [rows.., blocks a row, 68]. KernelError where it is no such tensor."""
         tensor = self._find(name, "ssq")
         *rows, columns = tensor.shape
         return self.part(tensor.parts[0]).reshape(*rows, columns // WEIGHTS, BYTES)
 
     def weights(self, name: str, which: int) -> np.ndarray:
-        """Weights of a tensor as float32 in its shape; `which` is 0 for stream A, 1 for B."""
+        """Weights of a tensor, float32 [rows.., columns]; `which` is 0 for stream A, 1 for B. KernelError."""
         blocks = self.blocks(name).reshape(-1, BYTES)
         return block.values(block.stream(blocks, which)).reshape(self.tensors[name].shape)
 
     def raw(self, name: str, which: int) -> tuple[str, np.ndarray]:
-        """ggml type and bytes of a tensor that was kept as it was."""
+        """ggml type and bytes, uint8 [bytes,], of a tensor that was kept as it was. KernelError."""
         tensor = self._find(name, "raw")
         part = tensor.parts[min(which, len(tensor.parts) - 1)]
         return part.kind, self.part(part)
@@ -153,7 +153,7 @@ class Container:
         named += [(f"the metadata of {origin.file}", origin.metadata) for origin in self.origins]
         tasks = [(place, *span) for place, (_, part) in enumerate(named) for span in pieces(part.bytes)]
         with ThreadPoolExecutor(threads()) as pool:
-            sums = list(pool.map(lambda task: zlib.crc32(self.part(named[task[0]][1])[task[1] : task[2]]), tasks))
+            sums = list(pool.map(lambda task: zlib.crc32(self.part(named[task[0]][1])[task[1] : task[2]].data), tasks))
         wrong: dict[int, tuple[int, int]] = {}
         for (place, start, end), found in zip(tasks, sums, strict=True):
             if found != named[place][1].crc32[start // PIECE]:
@@ -205,7 +205,8 @@ def _read_table(path: Path, start: bytes, size: int) -> dict[str, Any]:
         text = file.read(length)
     if zlib.crc32(text) != checksum:
         raise KernelError(f"{path} is damaged: the checksum of its table does not match; pack it again")
-    return json.loads(text)
+    table: dict[str, Any] = json.loads(text)
+    return table
 
 
 def _part(entry: dict[str, Any]) -> Part:

@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernels.errors import KernelError
 from kernels.ssq import block, container
@@ -105,6 +106,7 @@ def _layout(sources: list[Source]) -> tuple[list[Tensor], list[Origin], int]:
     for name, entry in sources[0].tensors.items():
         entries = [source.tensors[name] for source in sources]
         kinds = tuple(one.kind for one in entries)
+        parts: tuple[Part, ...]
         if _is_packed(entries, sources):
             parts = (placed("SSQ", _count(entry) // block.WEIGHTS * block.BYTES),)
             tensors.append(Tensor(name, "ssq", entry.shape, kinds, parts))
@@ -208,12 +210,19 @@ def _converted(data: np.ndarray, each: float, entry: Entry, source: Source, low:
         raise KernelError(f"{source.path}: tensor {entry.name} {error}") from error
 
 
-_own = threading.local()
+class _Own(threading.local):
+    """Buffers of one thread, by their place."""
+
+    def __init__(self) -> None:
+        self.buffers: dict[int, NDArray[np.uint8]] = {}
 
 
-def _scratch(place: int, size: int) -> np.ndarray:
+_own = _Own()
+
+
+def _scratch(place: int, size: int) -> NDArray[np.uint8]:
     """A buffer of this thread, used again for the next piece: new pages for each cost as much as the work."""
-    buffers = _own.__dict__
+    buffers = _own.buffers
     if place not in buffers or len(buffers[place]) < size:
         buffers[place] = np.empty(size, np.uint8)
     return buffers[place][:size]
@@ -221,7 +230,7 @@ def _scratch(place: int, size: int) -> np.ndarray:
 
 def _read(file: int, offset: int, size: int, place: int) -> np.ndarray:
     data = _scratch(place, size)
-    view = memoryview(data)
+    view = data.data
     while view:
         got = os.preadv(file, [view], offset)
         if not got:
@@ -235,8 +244,8 @@ def _run(tasks: list[_Task], target: int, threads: int) -> dict[int, list[int]]:
 
     def work(task: _Task) -> int:
         data = task.make()
-        write_all(target, memoryview(data), task.offset)
-        return zlib.crc32(data)
+        write_all(target, data.data, task.offset)
+        return zlib.crc32(data.data)
 
     pool = ThreadPoolExecutor(threads)
     try:

@@ -40,7 +40,8 @@ def can_decode(kind: str) -> bool:
 
 def block_size(kind: str) -> tuple[int, int]:
     """Weights and bytes of a block of a ggml type."""
-    return gguf.GGML_QUANT_SIZES[Type[kind]]
+    weights, size = gguf.GGML_QUANT_SIZES[Type[kind]]
+    return weights, size
 
 
 def to_q8_0(data: np.ndarray, kind: str) -> np.ndarray:
@@ -65,7 +66,7 @@ def to_q8_0(data: np.ndarray, kind: str) -> np.ndarray:
 
 
 def rounded(floats: np.ndarray) -> np.ndarray:
-    """The definition of the rounding above, in numpy."""
+    """The definition of the rounding above, in numpy: Q8_0 blocks (n x 34, uint8) of float32 (32 n,)."""
     rows = floats.reshape(-1, WEIGHTS)
     largest = np.abs(rows).max(axis=1)
     out = np.empty((len(rows), Q8_BYTES), np.uint8)

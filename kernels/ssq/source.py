@@ -10,6 +10,7 @@ import json
 import math
 import mmap
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,8 +126,10 @@ def read_metadata(data: bytes | mmap.mmap, offset: int, pairs: int) -> Metadata:
 
 
 def _skip_value(data: bytes | mmap.mmap, at: int, kind: int) -> int:
+    length: int
     if kind == _STRING:
-        return at + 8 + _U64.unpack_from(data, at)[0]
+        length = _U64.unpack_from(data, at)[0]
+        return at + 8 + length
     if kind != _ARRAY:
         return at + _SCALARS[kind]
     kind, length = _U32.unpack_from(data, at)[0], _U64.unpack_from(data, at + 4)[0]
@@ -162,7 +165,7 @@ def _gguf_entry(path: Path, data: mmap.mmap, at: int) -> tuple[tuple[str, str, t
     return (name, kind.name, shape, offset, math.prod(shape) // weights * size), at + 16 + 8 * dims
 
 
-def _safetensors(path: Path, read, start: bytes, size: int) -> Source:
+def _safetensors(path: Path, read: Callable[[int], bytes], start: bytes, size: int) -> Source:
     """Format: 8 bytes of length, a JSON header of that length, the data. https://github.com/huggingface/safetensors"""
     length = _U64.unpack(start[:8])[0]
     if length > min(size - 8, MAX_SAFETENSORS_HEADER):

@@ -94,9 +94,9 @@ def _info(held: Container, tensor: Tensor, kind: str, offset: int) -> bytes:
 
 def _write_tensor(held: Container, tensor: Tensor, which: int, target: int, at: int) -> None:
     if tensor.kind == "raw":
-        write_all(target, memoryview(held.raw(tensor.name, which)[1]), at)
+        write_all(target, held.raw(tensor.name, which)[1].data, at)
         return
     blocks = held.blocks(tensor.name).reshape(-1, block.BYTES)
     for first in range(0, len(blocks), PIECE_BLOCKS):
         q8 = block.stream(np.asarray(blocks[first : first + PIECE_BLOCKS]), which)
-        write_all(target, memoryview(q8.reshape(-1)), at + first * block.Q8_BYTES)
+        write_all(target, q8.reshape(-1).data, at + first * block.Q8_BYTES)

@@ -47,7 +47,7 @@ def _tokenizer_differs(left: Header, right: Header) -> str | None:
 
 
 def _tokens_differ(left: Header, right: Header) -> str | None:
-    tokens = [_array(header, _TOKENS) for header in (left, right)]
+    tokens = [_tokens(header) for header in (left, right)]
     sizes = [len(words) or _vocab_size(header) for words, header in zip(tokens, (left, right), strict=True)]
     if sizes[0] != sizes[1]:
         return f"it has {sizes[1]} tokens, the target {sizes[0]}"
@@ -71,7 +71,11 @@ def _specials_differ(left: Header, right: Header) -> str | None:
     return None
 
 
-def _array(header: Header, key: str) -> tuple:
+def _tokens(header: Header) -> tuple[bytes, ...]:
+    return tuple(value for value in _array(header, _TOKENS) if isinstance(value, bytes))
+
+
+def _array(header: Header, key: str) -> tuple[int | float, ...] | tuple[bytes, ...]:
     value = header.metadata.get(key, ())
     return value if isinstance(value, tuple) else ()
 
@@ -81,12 +85,15 @@ def _vocab_size(header: Header) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _shown(words: tuple, place: int) -> str:
+def _shown(words: tuple[bytes, ...], place: int) -> str:
     return repr(words[place].decode("utf-8", "replace")) if place < len(words) else "missing"
 
 
-def _kind(types: tuple, place: int) -> str:
-    return _KINDS.get(types[place], str(types[place])) if place < len(types) else "of no type"
+def _kind(types: tuple[object, ...], place: int) -> str:
+    if place >= len(types):
+        return "of no type"
+    kind = types[place]
+    return _KINDS.get(kind, str(kind)) if isinstance(kind, int) else str(kind)
 
 
 def _given(value: object) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pti_loop.gguf import file_hash, model_memory
-from pti_loop.gguf.header import ArrayLength, Header, ModelFileError, Tensor, read_header
+from pti_loop.gguf.header import ArrayLength, Header, ModelFileError, Tensor, Value, read_header
 
 __all__ = ["GgufFile", "ModelFileError", "Tensor", "engine_library", "read"]
 
@@ -44,7 +44,7 @@ class GgufFile:
 
     path: Path
     parts: tuple[Path, ...]
-    metadata: dict[str, object]
+    metadata: dict[str, Value]
     """Scalars, texts and short numeric arrays; a long array or one of texts is an `ArrayLength`."""
     tensors: tuple[Tensor, ...]
     file_bytes: int
@@ -59,9 +59,18 @@ class GgufFile:
         """`general.name`, or the file's name."""
         return str(self.metadata.get("general.name") or self.path.stem)
 
-    def key(self, suffix: str, default: object = None) -> object:
-        """Value of `<architecture>.<suffix>`."""
-        return self.metadata.get(f"{self.architecture}.{suffix}", default)
+    def key(self, suffix: str) -> Value | None:
+        """Value of `<architecture>.<suffix>`; None when the file has no such key."""
+        return self.metadata.get(f"{self.architecture}.{suffix}")
+
+    def number(self, suffix: str, default: int = 0) -> int:
+        """The whole number `<architecture>.<suffix>`. Raises `ModelFileError` where the file has something else."""
+        value = self.key(suffix)
+        if value is None:
+            return default
+        if not isinstance(value, (int, float)):
+            raise ModelFileError(f"{self.path} is damaged: {self.architecture}.{suffix} is {value!r}, not a number")
+        return int(value)
 
     @property
     def synthetic(self) -> bool:
@@ -71,12 +80,12 @@ class GgufFile:
     @property
     def n_nextn(self) -> int:
         """Layers of a multi-token-prediction head, which plain decoding does not run."""
-        return int(self.key("nextn_predict_layers", 0))
+        return self.number("nextn_predict_layers")
 
     @property
     def n_layer(self) -> int:
         """Layers that plain decoding runs."""
-        return int(self.key("block_count")) - self.n_nextn
+        return self.number("block_count") - self.n_nextn
 
     @property
     def n_vocab(self) -> int:
@@ -84,12 +93,12 @@ class GgufFile:
         tokens = self.metadata.get("tokenizer.ggml.tokens")
         if isinstance(tokens, ArrayLength):
             return tokens.length
-        return int(self.key("vocab_size", 0))
+        return self.number("vocab_size")
 
     @property
     def n_ctx_train(self) -> int:
         """Context length that the model was trained for, in tokens."""
-        return int(self.key("context_length", 0))
+        return self.number("context_length")
 
     @property
     def n_params(self) -> int:
@@ -99,9 +108,9 @@ class GgufFile:
     @property
     def quantization(self) -> str:
         """Name of the mixture, such as Q4_K_M; without `general.file_type`, the type that most bytes have."""
-        named = FILE_TYPES.get(self.metadata.get("general.file_type"))
-        if named:
-            return named
+        kind = self.metadata.get("general.file_type")
+        if isinstance(kind, int) and kind in FILE_TYPES:
+            return FILE_TYPES[kind]
         weight: Counter[str] = Counter()
         for tensor in self.tensors:
             weight[tensor.type] += tensor.bytes
@@ -180,7 +189,7 @@ def _other_parts(header: Header) -> list[Path]:
     names = [path.with_name(f"{named['stem']}-{number:05d}-of-{count:05d}.gguf") for number in range(1, count + 1)]
     number = header.metadata.get("split.no", int(named["number"]) - 1)
     if number != 0:
-        raise ModelFileError(f"{path} is part {number + 1} of {count}; give the first one, {names[0]}")
+        raise ModelFileError(f"{path} is part {_counted(number)} of {count}; give the first one, {names[0]}")
     missing = [name.name for name in names[1:] if not name.exists()]
     if missing:
         raise ModelFileError(
@@ -192,14 +201,20 @@ def _other_parts(header: Header) -> list[Path]:
 
 def _part(path: Path, number: int) -> Header:
     header = read_header(path)
-    if header.metadata.get("split.no", number) != number:
-        raise ModelFileError(f"{path} says that it is part {header.metadata['split.no'] + 1}, not part {number + 1}")
+    said = header.metadata.get("split.no", number)
+    if said != number:
+        raise ModelFileError(f"{path} says that it is part {_counted(said)}, not part {number + 1}")
     return header
 
 
-def _check_kind(path: Path, metadata: dict, tensors: tuple[Tensor, ...]) -> None:
+def _counted(number: Value) -> str:
+    """A part's number counted from 1, or whatever else the file has there."""
+    return str(number + 1) if isinstance(number, int) else repr(number)
+
+
+def _check_kind(path: Path, metadata: dict[str, Value], tensors: tuple[Tensor, ...]) -> None:
     kind = metadata.get("general.type")
-    if kind in _NOT_A_MODEL:
+    if isinstance(kind, str) and kind in _NOT_A_MODEL:
         raise ModelFileError(f"{path} is {_NOT_A_MODEL[kind]}; give the model's own GGUF file")
     if not metadata and not tensors:
         raise ModelFileError(f"{path} is an empty GGUF file: no metadata and no tensors")
@@ -212,7 +227,7 @@ def _check_kind(path: Path, metadata: dict, tensors: tuple[Tensor, ...]) -> None
         raise ModelFileError(f"{path} {what}: it has no tensors, so nothing can be decoded with it")
 
 
-def _check_keys(path: Path, metadata: dict) -> None:
+def _check_keys(path: Path, metadata: dict[str, Value]) -> None:
     architecture = metadata["general.architecture"]
     for key in ("block_count", "embedding_length", "context_length"):
         value = metadata.get(f"{architecture}.{key}")
@@ -221,7 +236,7 @@ def _check_keys(path: Path, metadata: dict) -> None:
             raise ModelFileError(f"{path} lacks a size that every model has: {architecture}.{key} {found}")
 
 
-def _check_tokenizer(path: Path, metadata: dict) -> None:
+def _check_tokenizer(path: Path, metadata: dict[str, Value]) -> None:
     model = metadata.get("tokenizer.ggml.model")
     if model is None:
         raise ModelFileError(f"{path} has no tokenizer (tokenizer.ggml.model is missing), so it cannot take a prompt")

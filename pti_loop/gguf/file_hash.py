@@ -34,7 +34,7 @@ def _remembered(path: Path) -> str:
     try:
         known = json.loads(entry.read_text())
         if known["file"] == identity and len(known["sha256"]) == 64:
-            return known["sha256"]
+            return str(known["sha256"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
     digest = _hash(path)
@@ -51,7 +51,7 @@ def _hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _remember(entry: Path, content: dict) -> None:
+def _remember(entry: Path, content: dict[str, object]) -> None:
     """Write whole or not at all. A cache that cannot be written costs time, not correctness, so it is no error."""
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)

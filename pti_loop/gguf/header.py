@@ -13,6 +13,7 @@ import struct
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 VERSIONS = (2, 3)
 KEEP_ARRAY = 1024
@@ -51,6 +52,10 @@ class ArrayLength:
     length: int
 
 
+Value: TypeAlias = int | float | str | ArrayLength | tuple[int | float, ...] | tuple[bytes, ...]
+"""A value of the metadata. Texts of an array that was kept are bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """One tensor's entry. `shape` has the fastest dimension first, as in the file; `bytes` is its size on disk."""
@@ -59,6 +64,7 @@ class Tensor:
     type: str
     shape: tuple[int, ...]
     offset: int
+    """Where its data begin, in bytes from the file's `data_start`."""
     bytes: int
 
     @property
@@ -76,7 +82,7 @@ class Header:
 
     path: Path
     version: int
-    metadata: dict[str, object]
+    metadata: dict[str, Value]
     tensors: tuple[Tensor, ...]
     data_start: int
     file_bytes: int
@@ -149,13 +155,16 @@ class _Cursor:
             f"{self.path} is truncated: its {self.size} bytes end inside {what}, within the header; download it again"
         )
 
-    def take(self, code: str, what: str):
+    def scalar(self, code: str, what: str) -> int | float:
         try:
-            value = struct.unpack_from("<" + code, self.data, self.at)[0]
+            value: int | float = struct.unpack_from("<" + code, self.data, self.at)[0]
         except struct.error:
             raise self.truncated(what) from None
         self.at += struct.calcsize("<" + code)
         return value
+
+    def take(self, code: str, what: str) -> int:
+        return int(self.scalar(code, what))
 
     def skip(self, count: int, what: str) -> None:
         self.at += count
@@ -183,17 +192,17 @@ class _Cursor:
         self.skip(0, what)
 
 
-def _value(cursor: _Cursor, kind: int, key: str):
+def _value(cursor: _Cursor, kind: int, key: str) -> Value:
     if kind == _STRING:
         return cursor.text(f"the value of {key}")
     if kind == _ARRAY:
         return _array(cursor, key)
     if kind not in _SCALARS:
         raise ModelFileError(f"{cursor.path} is damaged: the value of {key} has the unknown type {kind}")
-    return cursor.take(_SCALARS[kind], f"the value of {key}")
+    return cursor.scalar(_SCALARS[kind], f"the value of {key}")
 
 
-def _array(cursor: _Cursor, key: str):
+def _array(cursor: _Cursor, key: str) -> Value:
     what = f"the array {key}"
     kind, length = cursor.take("I", what), cursor.take("Q", what)
     if kind == _STRING:
@@ -244,7 +253,7 @@ def _parse(cursor: _Cursor) -> Header:
             f"{path} promises {n_pairs} metadata entries and {n_tensors} tensors, more than its {size} bytes can hold: "
             "it is truncated or damaged; download it again"
         )
-    metadata: dict[str, object] = {}
+    metadata: dict[str, Value] = {}
     for _ in range(n_pairs):
         key = cursor.text("its metadata")
         metadata[key] = _value(cursor, cursor.take("I", f"the type of {key}"), key)

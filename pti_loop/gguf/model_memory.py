@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 from typing import Protocol
 
-from pti_loop.gguf.header import TENSOR_TYPES, ModelFileError, Tensor
+from pti_loop.gguf.header import TENSOR_TYPES, ModelFileError, Tensor, Value
 
 _BLOCK = re.compile(r"^blk\.(\d+)\.")
 _LOOKED_UP = ("position_embd.weight", "token_types.weight", "per_layer_token_embd.weight")
@@ -24,12 +24,18 @@ _F32 = 4
 class Described(Protocol):
     """The part of `GgufFile` that the formulas need."""
 
-    metadata: dict[str, object]
-    tensors: tuple[Tensor, ...]
-    architecture: str
-    n_layer: int
+    @property
+    def tensors(self) -> tuple[Tensor, ...]: ...
 
-    def key(self, suffix: str, default: object = None) -> object: ...
+    @property
+    def architecture(self) -> str: ...
+
+    @property
+    def n_layer(self) -> int: ...
+
+    def key(self, suffix: str) -> Value | None: ...
+
+    def number(self, suffix: str, default: int = 0) -> int: ...
 
 
 def type_bytes(name: str) -> Fraction:
@@ -49,7 +55,7 @@ def step_bytes(model: Described) -> int:
     """
     names = {tensor.name for tensor in model.tensors}
     skipped = set(_LOOKED_UP) | ({"token_embd.weight"} if "output.weight" in names else set())
-    experts = int(model.key("expert_count", 0))
+    experts = model.number("expert_count")
     total = Fraction(0)
     for tensor in model.tensors:
         block = _BLOCK.match(tensor.name)
@@ -69,7 +75,7 @@ def _is_expert(tensor: Tensor, experts: int) -> bool:
 
 def _per_layer(model: Described, key: str, layer: int, default: int = 0) -> int:
     """A key that is one number for all layers or an array of one number a layer."""
-    value = model.key(key, default)
+    value = model.key(key)
     if isinstance(value, tuple):
         return int(value[layer]) if layer < len(value) else default
     return int(value) if isinstance(value, (int, float)) else default
@@ -84,7 +90,7 @@ def _head_length(model: Described, which: str) -> int:
     heads = _per_layer(model, "attention.head_count", 0)
     if not heads:
         return 0
-    return int(model.key(f"attention.{which}_length", int(model.key("embedding_length")) // heads))
+    return model.number(f"attention.{which}_length", model.number("embedding_length") // heads)
 
 
 def has_state(model: Described) -> bool:
@@ -101,7 +107,7 @@ def recurrent_layers(model: Described) -> set[int]:
     if isinstance(flags, tuple):
         return {layer for layer in layers if flags[layer]}
     if model.architecture in _INTERVAL:
-        interval = int(model.key("full_attention_interval", 4))
+        interval = model.number("full_attention_interval", 4)
         return {layer for layer in layers if (layer + 1) % interval}
     if model.architecture == "falcon-h1":
         return set(layers)
@@ -118,7 +124,7 @@ def attention_layers(model: Described) -> list[int]:
     if model.architecture == "gemma3n":
         last = 20
     elif model.key("attention.shared_kv_layers"):
-        last -= int(model.key("attention.shared_kv_layers"))
+        last -= model.number("attention.shared_kv_layers")
     return [layer for layer in range(min(last, model.n_layer)) if layer not in recurrent and _heads_kv(model, layer)]
 
 
@@ -137,30 +143,28 @@ def state_bytes_per_sequence(model: Described) -> int:
 
 
 def _conv_elements(model: Described) -> int:
-    width = int(model.key("embedding_length"))
+    width = model.number("embedding_length")
     if model.key("wkv.head_size"):
-        return int(model.key("token_shift_count", 2)) * width
+        return model.number("token_shift_count", 2) * width
     if model.key("shortconv.l_cache"):
-        return width * (int(model.key("shortconv.l_cache")) - 1)
-    kernel = int(model.key("ssm.conv_kernel", 0))
+        return width * (model.number("shortconv.l_cache") - 1)
+    kernel = model.number("ssm.conv_kernel")
     if model.key("kda.head_dim"):
-        inner = _per_layer(model, "attention.head_count", 0) * int(model.key("kda.head_dim"))
+        inner = _per_layer(model, "attention.head_count", 0) * model.number("kda.head_dim")
         return 3 * (kernel - 1 if kernel else 3) * inner
-    channels = int(model.key("ssm.inner_size", 0)) + 2 * int(model.key("ssm.group_count", 0)) * int(
-        model.key("ssm.state_size", 0)
-    )
+    channels = model.number("ssm.inner_size") + 2 * model.number("ssm.group_count") * model.number("ssm.state_size")
     return max(kernel - 1, 0) * channels
 
 
 def _state_elements(model: Described) -> int:
     heads = _per_layer(model, "attention.head_count", 0)
     if model.key("wkv.head_size"):
-        return int(model.key("embedding_length")) * int(model.key("wkv.head_size"))
+        return model.number("embedding_length") * model.number("wkv.head_size")
     if model.key("kda.head_dim"):
-        return int(model.key("kda.head_dim")) ** 2 * heads
+        return model.number("kda.head_dim") ** 2 * heads
     if model.architecture == "minimax-01":
         return _head_length(model, "key") ** 2 * heads
-    return int(model.key("ssm.state_size", 0)) * int(model.key("ssm.inner_size", 0))
+    return model.number("ssm.state_size") * model.number("ssm.inner_size")
 
 
 def note(model: Described) -> str:

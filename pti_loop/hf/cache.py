@@ -86,20 +86,28 @@ class _AttentionSlab(CacheLayerMixin):
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: object,
                **kwargs: object) -> tuple[torch.Tensor, torch.Tensor]:
-        """Called by the model: keeps the pass's states, and returns all that its members may attend to."""
-        return self.placement.store(self.keys, key_states), self.placement.store(self.values, value_states)
+        """Called by the model: keeps the pass's states (members, heads, width, size).
+
+        Returns all that its members may attend to, (members, heads, length, size).
+        """
+        return self._pass.store(self.keys, key_states), self._pass.store(self.values, value_states)
+
+    @property
+    def _pass(self) -> Placement:
+        assert self.placement, "the model runs between `SequenceCache.begin` and `end` only"
+        return self.placement
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Length and offset of what `update` returns."""
-        return self.placement.length, 0
+        """Length and offset of what `update` returns, in tokens."""
+        return self._pass.length, 0
 
     def get_seq_length(self) -> int:
         """Tokens held before the pass, of its longest member."""
-        return self.placement.length - self.placement.width
+        return self._pass.length - self._pass.width
 
     def get_max_length(self) -> int:
         """Tokens that a sequence can hold."""
-        return self.keys.shape[2]
+        return int(self.keys.shape[2])
 
     def copy(self, source: int, target: int, held: int) -> None:
         for slab in (self.keys, self.values):
@@ -107,7 +115,7 @@ class _AttentionSlab(CacheLayerMixin):
 
     @property
     def nbytes(self) -> int:
-        return self.keys.nbytes + self.values.nbytes
+        return int(self.keys.nbytes + self.values.nbytes)
 
 
 class _RecurrentSlab(LinearAttentionLayer):
@@ -124,7 +132,7 @@ class _RecurrentSlab(LinearAttentionLayer):
         for (name, i) in self._slabs:
             getattr(self, f"is_{name}_initialized")[i] = True
         # A state of zeros is that of an empty sequence, so that there is always a state before.
-        self.has_previous_state = dict.fromkeys(self.has_previous_state, True)
+        self.has_previous_state: dict[int, bool] = dict.fromkeys(self.has_previous_state, True)
 
     def begin(self, placement: Placement) -> None:
         """Lay the members' rows out. Rows of adjacent sequences are a view, which the model updates in place."""
@@ -171,7 +179,7 @@ class SequenceCache(Cache):
         self._windows.pop("dummy", None)
 
     @staticmethod
-    def _slab(layer: object, n_seq_max: int, n_ctx: int) -> object:
+    def _slab(layer: CacheLayerMixin, n_seq_max: int, n_ctx: int) -> CacheLayerMixin:
         if isinstance(layer, LinearAttentionLayer):
             return _RecurrentSlab(layer, n_seq_max)
         return layer if isinstance(layer, DummyLayer) else _AttentionSlab(layer, n_seq_max, n_ctx)

@@ -12,9 +12,10 @@ import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pti_loop.engine import EngineError, Unsupported
 from pti_loop.gguf import file as gguf_file
@@ -47,13 +48,16 @@ class Vocabulary(Protocol):
     end_tokens: list[int]
 
     def tokenize(self, text: str) -> list[int]:
-        """Token ids, with the leading token that the model wants. What looks like a special token is text."""
+        """Token ids, with the leading token that the model wants. What looks like a special token is text.
+
+        Raises `EngineError` where there is no tokenizer.
+        """
 
     def detokenize(self, tokens: Sequence[int]) -> str:
         """Text of the token ids, special tokens shown."""
 
 
-def load(path: Path, device: str) -> tuple[object, Vocabulary]:
+def load(path: Path, device: str) -> tuple[Any, Vocabulary]:
     """(network in evaluation mode on `device`, its vocabulary).
 
     On a CPU the weights are float32; on a GPU they keep the type they are stored in. Raises `EngineError`, and
@@ -111,24 +115,25 @@ def _read_once() -> Iterator[None]:
             for name in (*_UNUSED, *(("tokens",) if counted else ())):
                 self.fields.pop(f"tokenizer.ggml.{name}", None)
 
-        @property
-        def data(self) -> np.ndarray:
+        @property  # type: ignore[override]  # a plain array in place of the base's memory map, on purpose
+        def data(self) -> NDArray[np.uint8]:
             return self._plain
 
         @data.setter
-        def data(self, mapped: np.ndarray) -> None:
-            self._plain = mapped.view(np.ndarray)
+        def data(self, mapped: NDArray[np.uint8]) -> None:
+            self._plain: NDArray[np.uint8] = mapped.view(np.ndarray)
 
     originals = gguf.GGUFReader, gguf.get_tensor_name_map
-    gguf.GGUFReader = functools.lru_cache(Reader)
-    gguf.get_tensor_name_map = functools.lru_cache(originals[1])
+    patched: Any = gguf
+    patched.GGUFReader = functools.lru_cache(Reader)
+    patched.get_tensor_name_map = functools.lru_cache(originals[1])
     try:
         yield
     finally:
-        gguf.GGUFReader, gguf.get_tensor_name_map = originals
+        patched.GGUFReader, patched.get_tensor_name_map = originals
 
 
-def _vocabulary(path: Path, network: object) -> Vocabulary:
+def _vocabulary(path: Path, network: Any) -> Vocabulary:
     if path.is_file():
         from pti_loop.llama.model import LlamaModel
 
@@ -139,27 +144,27 @@ def _vocabulary(path: Path, network: object) -> Vocabulary:
 class FolderVocabulary:
     """The tokenizer of a model folder. A folder may have none; then ids are all that the model takes and gives."""
 
-    def __init__(self, path: Path, network: object) -> None:
+    def __init__(self, path: Path, network: Any) -> None:
         from transformers import AutoTokenizer
 
         self.path = path
         has_one = any(path.glob("tokenizer*"))
         self.tokenizer = AutoTokenizer.from_pretrained(str(path), local_files_only=True) if has_one else None
-        ends: set[int | None] = set()
+        ends: set[int] = set()
         for settings in (network.config.get_text_config(), network.generation_config):
             found = getattr(settings, "eos_token_id", None)
-            ends |= set(found) if isinstance(found, (list, tuple)) else {found}
-        self.end_tokens = sorted(ends - {None})
+            ends.update(found if isinstance(found, (list, tuple)) else [] if found is None else [found])
+        self.end_tokens = sorted(ends)
 
     def tokenize(self, text: str) -> list[int]:
         """As the tokenizer says. Raises `EngineError` where the folder has none."""
-        return self._own()(text, split_special_tokens=True)["input_ids"]
+        return list(self._own()(text, split_special_tokens=True)["input_ids"])
 
     def detokenize(self, tokens: Sequence[int]) -> str:
         """As the tokenizer says. Raises `EngineError` where the folder has none."""
-        return self._own().decode(list(tokens), clean_up_tokenization_spaces=False)
+        return str(self._own().decode(list(tokens), clean_up_tokenization_spaces=False))
 
-    def _own(self) -> object:
+    def _own(self) -> Any:
         if self.tokenizer is None:
             raise EngineError(f"{self.path} has no tokenizer; put the model's tokenizer.json into it")
         return self.tokenizer

@@ -1,6 +1,6 @@
-"""The engine on Hugging Face transformers: the same promises as `llama.py`, one forward pass for one decode.
+"""The engine on Hugging Face transformers: the same promises as on llama.cpp, one forward pass for one decode.
 
-The rows of a decode are grouped by sequence into a batch; what is shorter is padded and masked (`hf_cache.py`). It
+The rows of a decode are grouped by sequence into a batch; what is shorter is padded and masked (`cache.py`). It
 knows nothing about methods or measuring. torch and transformers are an optional extra, imported with the first model.
 """
 
@@ -10,12 +10,19 @@ import importlib.metadata
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pti_loop.engine import Alone, ContextSpec, EngineError, Unsupported
+from pti_loop.engine import Alone, ContextSpec, EngineError, Facts, Unsupported
 from pti_loop.hf import load
-from pti_loop.weights import by_numpy
+from pti_loop.weights import Weigh, by_numpy
+
+if TYPE_CHECKING:  # neither torch nor cache.py, which imports it, is there without the extra
+    import torch
+
+    from pti_loop.hf.cache import Placement, SequenceCache
 
 _TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 _CHECK_LIMIT = 0.1
@@ -55,16 +62,18 @@ class HfModel(Alone):
                               "set it to 0 (CPU) or -1 (GPU)")  # fmt: skip
         self.path = Path(path)
         self.device = torch.device("cuda" if n_gpu_layers and torch.cuda.is_available() else "cpu")
-        self.network, self.vocabulary = load.load(self.path, str(self.device))
+        network, self.vocabulary = load.load(self.path, str(self.device))
+        self.network: Any = network
+        """A causal language model of transformers; None once it is closed."""
         config = self.network.config.get_text_config()
-        self.n_vocab = self.network.get_output_embeddings().weight.shape[0]
-        self.n_layer = config.num_hidden_layers
+        self.n_vocab = int(self.network.get_output_embeddings().weight.shape[0])
+        self.n_layer = int(config.num_hidden_layers)
         self.end_tokens = [token for token in self.vocabulary.end_tokens if token < self.n_vocab]
-        self.weigh = by_numpy
+        self.weigh: Weigh = by_numpy
         self.type_name = _TYPES.get(str(self.network.dtype).removeprefix("torch."), str(self.network.dtype))
         try:
             self._pattern, self._kinds, self._windows = self._memory_pattern(config)
-            trial = self._cache(1, 1)
+            trial = self.memory(1, 1)
             self.hybrid = bool(trial.recurrent and trial.attention)
             self.recurrent = bool(trial.recurrent and not trial.attention)
             self.can_rewind = not trial.recurrent
@@ -77,7 +86,7 @@ class HfModel(Alone):
             raise Unsupported(f"{type(self.network).__name__} says something else in a batch of sequences than alone "
                               f"(logits {gap:.2g} standard deviations apart); use model.engine=llama")  # fmt: skip
 
-    def _memory_pattern(self, config: object) -> tuple[object, list[str], list[int | None]]:
+    def _memory_pattern(self, config: Any) -> tuple[Any, list[str], list[int | None]]:
         """Cache of one token, types of its layers, and lengths of the sliding ones' windows."""
         import torch
         from transformers.cache_utils import DynamicCache, get_layer_types_and_kwargs
@@ -89,7 +98,8 @@ class HfModel(Alone):
                          use_cache=True)  # fmt: skip
         return pattern, list(kinds), [one.get("sliding_window") for one in settings]
 
-    def _cache(self, n_seq_max: int, n_ctx: int) -> object:
+    def memory(self, n_seq_max: int, n_ctx: int) -> SequenceCache:
+        """Empty memory for the sequences of a context. Raises `Unsupported` for layers that it does not know."""
         from pti_loop.hf.cache import SequenceCache
 
         return SequenceCache(self._pattern, self._kinds, self._windows, n_seq_max, n_ctx)
@@ -113,12 +123,12 @@ class HfModel(Alone):
             for sequence, held in enumerate(first):
                 ids = torch.tensor([text[: held + rest]], device=self.device)
                 expected = self.network(input_ids=ids, use_cache=False).logits[0, -1].float()
-                found = ctx._rows[(sequence + 1) * rest - 1].float()
+                found = ctx.scores()[(sequence + 1) * rest - 1].float()
                 gaps.append(float((found - expected).abs().max() / expected.std()))
         ctx.close()
         return max(gaps)
 
-    def facts(self) -> dict:
+    def facts(self) -> Facts:
         """Layers, parameters, and where they are."""
         offloadable = self.n_layer + 1
         return {
@@ -139,7 +149,7 @@ class HfModel(Alone):
         tensor_bytes = sum(parameter.nbytes for parameter in self.network.parameters())
         table = self.network.get_input_embeddings().weight
         shared = table is self.network.get_output_embeddings().weight
-        one = self._cache(1, 1)
+        one = self.memory(1, 1)
         return {
             "tensor_bytes": tensor_bytes,
             "step_bytes": tensor_bytes - (0 if shared else table.nbytes),
@@ -148,11 +158,14 @@ class HfModel(Alone):
         }
 
     def tokenize(self, text: str) -> list[int]:
-        """Token ids, with the leading token that the model wants. What looks like a special token is text."""
+        """Token ids, with the leading token that the model wants. What looks like a special token is text.
+
+        Raises `EngineError` where the model has no tokenizer.
+        """
         return self.vocabulary.tokenize(text)
 
     def detokenize(self, tokens: Sequence[int]) -> str:
-        """Text of the token ids, special tokens shown."""
+        """Text of the token ids, special tokens shown. Raises `EngineError` where the model has no tokenizer."""
         return self.vocabulary.detokenize(tokens)
 
     def context(self, spec: ContextSpec) -> HfContext:
@@ -165,7 +178,10 @@ class HfModel(Alone):
 
 
 class HfContext:
-    """Sequences 0 to n_seq_max - 1 of a transformers model."""
+    """Sequences 0 to n_seq_max - 1 of a transformers model.
+
+    Raises `EngineError` for a spec that transformers cannot have, or when there is no room.
+    """
 
     clock = staticmethod(time.perf_counter_ns)
 
@@ -177,17 +193,26 @@ class HfContext:
         self.model, self.spec, self.n_vocab = model, spec, model.n_vocab
         try:
             with torch.inference_mode():
-                self._cache = model._cache(spec.n_seq_max, spec.n_ctx)
+                self._cache: SequenceCache | None = model.memory(spec.n_seq_max, spec.n_ctx)
         except RuntimeError as error:  # torch has one for running out of memory and another for asking for too much
             raise EngineError(f"torch makes no context of {spec.n_seq_max} x {spec.n_ctx} tokens: {error}") from error
         self._held = [0] * spec.n_seq_max
         self._end = np.array(model.end_tokens, dtype=np.intp)
-        self._rows = None
-        self._view: np.ndarray | None = None
+        self._rows: torch.Tensor | None = None
+        self._view: NDArray[np.float32] | None = None
+
+    @property
+    def _memory(self) -> SequenceCache:
+        if self._cache is None:
+            raise EngineError("this context is closed; make another one")
+        return self._cache
 
     def decode(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
                outputs: Sequence[int] | None = None) -> None:
-        """One forward pass over all rows and the wait for its result. A refused batch changes nothing."""
+        """One forward pass over all rows and the wait for its result.
+
+        Raises `EngineError` for a batch that does not continue its sequences; it changes nothing.
+        """
         torch, device = self._torch, self.model.device
         if torch.get_num_threads() != self.spec.threads:
             torch.set_num_threads(self.spec.threads)
@@ -195,12 +220,13 @@ class HfContext:
         ids = torch.zeros(placement.positions.shape, dtype=torch.long, device=device)
         ids[placement.member, placement.column] = torch.tensor([int(tokens[row]) for row in order], device=device)
         with torch.inference_mode():
-            masks = self._cache.begin(placement)
+            cache = self._memory
+            masks = cache.begin(placement)
             said = self.model.network(
-                input_ids=ids, position_ids=placement.positions, attention_mask=masks, cache=self._cache,
+                input_ids=ids, position_ids=placement.positions, attention_mask=masks, cache=cache,
                 use_cache=True, logits_to_keep=self._kept(placement, order, outputs),
             ).logits  # fmt: skip
-            self._cache.end(placement)
+            cache.end(placement)
             self._rows = self._in_order(said.reshape(-1, self.n_vocab), order, outputs)
             self._view = None
             if device.type != "cpu":
@@ -209,7 +235,7 @@ class HfContext:
             self._held[sequence] += 1
 
     def _place(self, tokens: Sequence[int], positions: Sequence[int],
-               sequences: Sequence[int]) -> tuple[object, list[int]]:
+               sequences: Sequence[int]) -> tuple[Placement, list[int]]:
         """Where the rows go, and the rows in the order of the batch: by sequence, then by position."""
         from pti_loop.hf.cache import Placement
 
@@ -222,7 +248,7 @@ class HfContext:
             self._check_row(token, position, sequence, len(rows[sequence]) - 1)
         members = sorted(rows)
         counts = [len(rows[sequence]) for sequence in members]
-        if self._cache.recurrent and len(set(counts)) > 1:
+        if self._memory.recurrent and len(set(counts)) > 1:
             raise EngineError(f"one pass takes equally many tokens of every sequence of this model, not {counts}: a "
                               "recurrent state would take in the padding; decode them apart")  # fmt: skip
         placement = Placement(members, [self._held[s] for s in members], counts, self.model.device)
@@ -240,7 +266,7 @@ class HfContext:
         if not 0 <= token < self.n_vocab:
             raise EngineError(f"token {token} is not in the vocabulary of {self.n_vocab}")
 
-    def _kept(self, placement: object, order: list[int], outputs: Sequence[int] | None) -> object:
+    def _kept(self, placement: Placement, order: list[int], outputs: Sequence[int] | None) -> torch.Tensor | int:
         """Cells whose logits the model computes: 0 for all, else bool (members, width)."""
         if outputs is None and placement.even:
             return 0
@@ -250,30 +276,48 @@ class HfContext:
         kept[placement.member, placement.column] = flags
         return kept
 
-    def _in_order(self, said: object, order: list[int], outputs: Sequence[int] | None) -> object:
-        """Logits in the order of the rows that were asked for."""
+    def _in_order(self, said: torch.Tensor, order: list[int], outputs: Sequence[int] | None) -> torch.Tensor:
+        """Logits (n_outputs, n_vocab) in the order of the rows that were asked for."""
         wanted = range(len(order)) if outputs is None else outputs
         chosen = set(wanted)
         came = {row: place for place, row in enumerate(row for row in order if row in chosen)}
         places = [came[row] for row in wanted]
         return said if places == list(range(len(places))) else said[places]
 
-    def logits(self) -> np.ndarray:
-        """Float32 (n_outputs, n_vocab) of the last decode; end-of-generation columns are -inf."""
-        if self.spec.sampler == "backend" or self._rows is None or not len(self._rows):
-            raise EngineError("the last decode left no logits: the context samples on the backend, or asked for none")
+    def scores(self) -> torch.Tensor:
+        """Logits (n_outputs, n_vocab) of the last decode, on the model's device and in its type.
+
+        Raises `EngineError` when it left none.
+        """
+        if self._rows is None or not len(self._rows):
+            raise EngineError("the last decode left no logits: it asked for none")
+        return self._rows
+
+    def logits(self) -> NDArray[np.float32]:
+        """Float32 (n_outputs, n_vocab) of the last decode; end-of-generation columns are -inf.
+
+        Raises `EngineError` when the last decode left none.
+        """
+        if self.spec.sampler == "backend":
+            raise EngineError("the last decode left no logits: the context samples on the backend")
         if self._view is None:
-            self._view = self._rows.float().cpu().numpy()
-            self._view[:, self._end] = -np.inf
+            view: NDArray[np.float32] = self.scores().float().cpu().numpy()
+            view[:, self._end] = -np.inf
+            self._view = view
         return self._view
+
+    def hidden(self) -> NDArray[np.float32]:
+        """Raises `EngineError`: nothing here reads hidden states."""
+        raise EngineError("hidden states are kept on llama.cpp alone; use model.engine=llama")
 
     def greedy(self) -> list[int]:
         """Argmax token of every output row, lowest id on a tie; taken on the model's device when it samples there."""
         if self.spec.sampler == "host":
-            return self.logits().argmax(axis=1).tolist()
+            return [int(token) for token in self.logits().argmax(axis=1)]
+        rows = self.scores()
         with self._torch.inference_mode():
-            self._rows[:, self.model.end_tokens] = -float("inf")
-            return self._rows.argmax(dim=-1).tolist()
+            rows[:, self.model.end_tokens] = -float("inf")
+            return [int(token) for token in rows.argmax(dim=-1).tolist()]
 
     def clear(self) -> None:
         """Forget all sequences."""
@@ -281,17 +325,17 @@ class HfContext:
             self.drop(sequence)
 
     def copy(self, source: int, target: int) -> None:
-        """Make `target`, which must be empty, a whole copy of `source`."""
+        """Make `target`, which must be empty, a whole copy of `source`. Raises `EngineError` when it is not empty."""
         if self._held[target]:
             raise EngineError(f"sequence {target} is not empty")
         with self._torch.inference_mode():
-            self._cache.copy(source, target, self._held[source])
+            self._memory.copy(source, target, self._held[source])
         self._held[target] = self._held[source]
 
     def drop(self, sequence: int) -> None:
         """Forget one sequence."""
         with self._torch.inference_mode():
-            self._cache.drop(sequence)
+            self._memory.drop(sequence)
         self._held[sequence] = 0
 
     def rewind(self, sequence: int, position: int) -> bool:
@@ -305,16 +349,16 @@ class HfContext:
         """Tokens held for a sequence."""
         return self._held[sequence]
 
-    def facts(self) -> dict:
-        """What was made of the spec. torch has no fixed buffer for computing, so that one is 0."""
+    def facts(self) -> Facts:
+        """What was made of the spec: sizes in tokens, bytes of buffers. torch has no fixed one for computing: 0."""
         spec, model = self.spec, self.model
         return {
             "n_ctx": spec.n_ctx * spec.n_seq_max, "n_ctx_seq": spec.n_ctx, "n_seq_max": spec.n_seq_max,
             "n_batch": spec.n_batch, "n_ubatch": spec.n_batch, "threads": spec.threads, "kv_unified": False,
             "type_k": model.type_name, "type_v": model.type_name, "flash_attn": "sdpa", "sampler": spec.sampler,
             "layers_offloaded": model.facts()["layers_offloaded"], "n_layer": model.n_layer, "build": build()["build"],
-            "kv_bytes": sum(layer.nbytes for layer in self._cache.attention),
-            "state_bytes": sum(layer.nbytes for layer in self._cache.recurrent),
+            "kv_bytes": sum(layer.nbytes for layer in self._memory.attention),
+            "state_bytes": sum(layer.nbytes for layer in self._memory.recurrent),
             "compute_bytes": 0, "output_bytes": spec.n_outputs * self.n_vocab * 4,
         }  # fmt: skip
 

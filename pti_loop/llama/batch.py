@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from types import ModuleType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pti_loop.engine import EngineError
 
@@ -16,9 +18,9 @@ class Batch:
     With `n_embd` every row has a vector beside its token, which is to be written into `embd` (size, n_embd).
     """
 
-    def __init__(self, lib, size: int, n_embd: int = 0) -> None:
+    def __init__(self, lib: ModuleType, size: int, n_embd: int = 0) -> None:
         self.size = size
-        self.embd = np.zeros((size, n_embd), dtype=np.float32)
+        self.embd: NDArray[np.float32] = np.zeros((size, n_embd), dtype=np.float32)
         self.token = np.zeros(size, dtype=np.int32)
         self.pos = np.zeros(size, dtype=np.int32)
         self.n_seq = np.ones(size, dtype=np.int32)
@@ -39,7 +41,7 @@ class Batch:
 
     def fill(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
              outputs: Sequence[int] | None) -> int:
-        """Write the rows; returns how many outputs they ask for."""
+        """Write the rows; returns how many outputs they ask for. Raises `EngineError` when there are too many."""
         n = len(tokens)
         if n > self.size:
             raise EngineError(f"a batch of {n} tokens is larger than n_batch {self.size}; set engine.n_batch={n}")

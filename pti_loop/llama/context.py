@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pti_loop.engine import ContextSpec, EngineError
+from pti_loop.engine import ContextSpec, EngineError, Facts
 from pti_loop.llama import log as engine_log
+from pti_loop.llama.adapter import Adapter
 from pti_loop.llama.batch import Batch
-from pti_loop.llama.library import build, library, log
-
-if TYPE_CHECKING:
-    from pti_loop.llama.model import LlamaModel
+from pti_loop.llama.library import build, library, library_path, log
+from pti_loop.llama.loaded import Loaded
 
 KV_TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8}
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
@@ -29,38 +30,39 @@ _DECODE_ERRORS = {
 }
 
 
-def _address_of_logits(lib):
+def _address_of_logits() -> Callable[[Any], int | None]:
     """llama_get_logits with a plain address as its result: to make a pointer object takes as long as an argmax."""
-    function = ctypes.CDLL(lib._lib._name).llama_get_logits
+    function = ctypes.CDLL(str(library_path())).llama_get_logits
     function.argtypes, function.restype = [ctypes.c_void_p], ctypes.c_void_p
     return function
 
 
 class LlamaContext:
-    """A llama.cpp context. Sequence ids run from 0 to n_seq_max - 1."""
+    """A llama.cpp context. Sequence ids run from 0 to n_seq_max - 1. Raises `EngineError` when there is no room."""
 
     clock = staticmethod(time.perf_counter_ns)
-    _hidden_at = None
+    _hidden_at: Callable[[Any], Any] | None = None
 
-    def __init__(self, model: LlamaModel, spec: ContextSpec) -> None:
+    def __init__(self, model: Loaded, spec: ContextSpec) -> None:
         lib = self._lib = library()
         self.model, self.spec, self.n_vocab = model, spec, model.n_vocab
         mark = log().mark()
-        self._samplers: list = []
-        self._ctx = lib.llama_init_from_model(model._model, self._params(lib))
-        if not self._ctx:
+        self._samplers: list[Any] = []
+        self.handle = lib.llama_init_from_model(model.handle, self._params(lib))
+        """llama.cpp's `llama_context *`, as the binding gives it; None once it is closed."""
+        if not self.handle:
             raise EngineError(
                 f"llama.cpp makes no context of {spec.n_seq_max} x {spec.n_ctx} tokens: {log().last_error(mark)}"
             )
         self._log = log().since(mark)
-        self._memory = lib.llama_get_memory(self._ctx)
+        self._memory = lib.llama_get_memory(self.handle)
         # llama.cpp lowers n_batch to the context's size, and aborts the process on a batch beyond it.
-        self.spec = replace(spec, n_batch=min(spec.n_batch, lib.llama_n_batch(self._ctx)))
+        self.spec = replace(spec, n_batch=min(spec.n_batch, lib.llama_n_batch(self.handle)))
         self._batch = Batch(lib, self.spec.n_batch, self._n_beside())
         self._end = np.array(model.end_tokens, dtype=np.intp)
-        self._logits_at = _address_of_logits(lib)
+        self._logits_at = _address_of_logits()
         self._outputs = 0
-        self._views: dict[tuple[int, int, int], np.ndarray] = {}
+        self._views: dict[tuple[int, int, int], NDArray[np.float32]] = {}
         if spec.hidden:
             self._keep_hidden(every_row=True)
         self._check_room()
@@ -73,12 +75,11 @@ class LlamaContext:
         """Have llama.cpp keep hidden states: of every row, or of the output rows only."""
         from llama_cpp import llama_cpp_ext
 
-        self._n_embd = self._lib.llama_model_n_embd_out(self.model._model)
         self._hidden_at = llama_cpp_ext.llama_get_embeddings_nextn
-        llama_cpp_ext.llama_set_embeddings_nextn(self._ctx, True, not every_row)
+        llama_cpp_ext.llama_set_embeddings_nextn(self.handle, True, not every_row)
 
-    def _params(self, lib):
-        spec, params = self.spec, self._lib.llama_context_default_params()
+    def _params(self, lib: ModuleType) -> Any:
+        spec, params = self.spec, lib.llama_context_default_params()
         params.n_ctx = spec.n_ctx * spec.n_seq_max
         params.n_batch, params.n_ubatch = spec.n_batch, min(spec.n_ubatch, spec.n_batch)
         params.n_seq_max = spec.n_seq_max
@@ -93,7 +94,7 @@ class LlamaContext:
             self._attach_greedy(lib, params)
         return params
 
-    def _attach_greedy(self, lib, params) -> None:
+    def _attach_greedy(self, lib: ModuleType, params: Any) -> None:
         """Greedy choice inside the engine's graph, with the end-of-generation tokens biased away, per sequence."""
         spec, end = self.spec, self.model.end_tokens
         configs = (lib.llama_sampler_seq_config * spec.n_seq_max)()
@@ -113,9 +114,9 @@ class LlamaContext:
 
     def _check_room(self) -> None:
         lib, spec = self._lib, self.spec
-        if lib.llama_n_ctx_seq(self._ctx) < spec.n_ctx:
+        if lib.llama_n_ctx_seq(self.handle) < spec.n_ctx:
             raise EngineError(
-                f"the context holds {lib.llama_n_ctx_seq(self._ctx)} tokens a sequence, {spec.n_ctx} were asked for"
+                f"the context holds {lib.llama_n_ctx_seq(self.handle)} tokens a sequence, {spec.n_ctx} were asked for"
             )
 
     def decode(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
@@ -125,50 +126,67 @@ class LlamaContext:
         self._run(len(tokens))
 
     def _run(self, n_tokens: int) -> None:
-        code = self._lib.llama_decode(self._ctx, self._batch.struct)
+        code = self._lib.llama_decode(self.handle, self._batch.struct)
         if code != 0:
             meaning = _DECODE_ERRORS.get(code, "unknown return code")
             raise EngineError(f"llama_decode of {n_tokens} tokens returned {code}: {meaning}; {log().last_error()}")
-        self._lib.llama_synchronize(self._ctx)
+        self._lib.llama_synchronize(self.handle)
 
-    def logits(self) -> np.ndarray:
-        """View of float32 (n_outputs, n_vocab) in llama.cpp's own buffer; end-of-generation columns are -inf."""
+    def logits(self) -> NDArray[np.float32]:
+        """View of float32 (n_outputs, n_vocab) in llama.cpp's own buffer; end-of-generation columns are -inf.
+
+        Raises `EngineError` when the last decode left none.
+        """
         view = self.scores()
         view[:, self._end] = -np.inf
         return view
 
-    def scores(self) -> np.ndarray:
+    def scores(self) -> NDArray[np.float32]:
         """The same with the end-of-generation columns as the model has them, until `logits` overwrites them."""
         # With samplers in its graph llama.cpp keeps no logits, but its buffer is there and holds something.
-        address = None if self._samplers else self._logits_at(self._ctx)
+        address = None if self._samplers else self._logits_at(self.handle)
         if not address:
             raise EngineError("the last decode left no logits: the context samples on the backend, or asked for none")
         return self._view(address, self._outputs, self.n_vocab)
 
-    def _view(self, address: int, rows: int, columns: int) -> np.ndarray:
+    def _view(self, address: int, rows: int, columns: int) -> NDArray[np.float32]:
         """Making a view costs a ctypes type and tens of microseconds; llama.cpp rarely moves its buffers."""
         key = (address, rows, columns)
         if key not in self._views:
             buffer = (ctypes.c_float * (rows * columns)).from_address(address)
-            self._views[key] = np.frombuffer(buffer, dtype=np.float32).reshape(rows, columns)
+            self._views[key] = np.ctypeslib.as_array(buffer).reshape(rows, columns)
         return self._views[key]
 
-    def hidden(self) -> np.ndarray:
-        """View of float32 (n_rows, n_embd) in llama.cpp's own buffer: hidden states of the last decode's rows."""
+    def hidden(self) -> NDArray[np.float32]:
+        """View of float32 (n_rows, n_embd) in llama.cpp's own buffer: hidden states of the last decode's rows.
+
+        Raises `EngineError` when the context was made without them.
+        """
         return self._hidden(self._batch.struct.n_tokens)
 
-    def _hidden(self, rows: int) -> np.ndarray:
-        pointer = self._hidden_at(self._ctx) if self._hidden_at else None
+    def _hidden(self, rows: int) -> NDArray[np.float32]:
+        pointer = self._hidden_at(self.handle) if self._hidden_at else None
         if not pointer:
             raise EngineError("the last decode left no hidden states: the context was made without them")
-        return self._view(ctypes.addressof(pointer.contents), rows, self._n_embd)
+        return self._view(ctypes.addressof(pointer.contents), rows, self.model.n_embd_out)
 
     def greedy(self) -> list[int]:
         """Argmax token of every output row, lowest id on a tie; taken by the engine's graph when it samples."""
         if self._samplers:
             rows = np.flatnonzero(self._batch.out[: self._batch.struct.n_tokens])
-            return [self._lib.llama_get_sampled_token_ith(self._ctx, int(row)) for row in rows]
-        return self.logits().argmax(axis=1).tolist()
+            return [self._lib.llama_get_sampled_token_ith(self.handle, int(row)) for row in rows]
+        found: list[int] = self.logits().argmax(axis=1).tolist()
+        return found
+
+    def attach(self, adapter: Adapter, scale: float = 1.0) -> None:
+        """Decode with an adapter of the same model from here on; scale 0 takes it off.
+
+        Raises `EngineError` when llama.cpp does not take it.
+        """
+        lib, count = self._lib, 1 if scale else 0
+        handles = (lib.llama_adapter_lora_p_ctypes * 1)(adapter.handle)
+        if code := lib.llama_set_adapters_lora(self.handle, handles, count, (ctypes.c_float * 1)(scale)):
+            raise EngineError(f"llama.cpp does not take the adapter (return code {code})")
 
     def clear(self) -> None:
         """Forget all sequences, and zero their buffers."""
@@ -179,7 +197,7 @@ class LlamaContext:
         self._lib.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
     def drop(self, sequence: int) -> None:
-        """Forget one sequence."""
+        """Forget one sequence. Raises `EngineError` when llama.cpp refuses."""
         if not self._lib.llama_memory_seq_rm(self._memory, sequence, -1, -1):
             raise EngineError(f"llama.cpp does not remove sequence {sequence}")
 
@@ -189,35 +207,35 @@ class LlamaContext:
 
     def length(self, sequence: int) -> int:
         """Tokens held for a sequence."""
-        return self._lib.llama_memory_seq_pos_max(self._memory, sequence) + 1
+        return int(self._lib.llama_memory_seq_pos_max(self._memory, sequence)) + 1
 
-    def facts(self) -> dict:
-        """What llama.cpp made of the spec, read back."""
+    def facts(self) -> Facts:
+        """What llama.cpp made of the spec, read back: sizes in tokens, buffers in bytes."""
         lib, spec = self._lib, self.spec
         return {
-            "n_ctx": lib.llama_n_ctx(self._ctx),
-            "n_ctx_seq": lib.llama_n_ctx_seq(self._ctx),
-            "n_seq_max": lib.llama_n_seq_max(self._ctx),
-            "n_batch": lib.llama_n_batch(self._ctx),
-            "n_ubatch": lib.llama_n_ubatch(self._ctx),
-            "threads": lib.llama_n_threads(self._ctx),
+            "n_ctx": lib.llama_n_ctx(self.handle),
+            "n_ctx_seq": lib.llama_n_ctx_seq(self.handle),
+            "n_seq_max": lib.llama_n_seq_max(self.handle),
+            "n_batch": lib.llama_n_batch(self.handle),
+            "n_ubatch": lib.llama_n_ubatch(self.handle),
+            "threads": lib.llama_n_threads(self.handle),
             "kv_unified": spec.kv_unified,
             "type_k": spec.type_k,
             "type_v": spec.type_v,
             "flash_attn": engine_log.flash_attention(self._log) or spec.flash_attn,
             "sampler": spec.sampler,
-            "snapshots": lib.llama_n_rs_seq(self._ctx),
-            "layers_offloaded": self.model.facts()["layers_offloaded"],
+            "snapshots": lib.llama_n_rs_seq(self.handle),
+            "layers_offloaded": self.model.layers_offloaded,
             "n_layer": self.model.n_layer,
             "build": build()["llama_cpp_commit"],
             **engine_log.buffer_bytes(self._log),
         }
 
     def close(self) -> None:
-        """Free the context and its samplers."""
-        if self._ctx:
-            self._lib.llama_free(self._ctx)
-            self._ctx = None
+        """Free the context and its samplers. Calling twice is allowed."""
+        if self.handle:
+            self._lib.llama_free(self.handle)
+            self.handle = None
             for chain in self._samplers:
                 self._lib.llama_sampler_free(chain)
             self._samplers = []

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
+from types import ModuleType
+from typing import TypedDict
 
 from pti_loop.engine import EngineError
 from pti_loop.llama import log as engine_log
 
 _log = engine_log.EngineLog()
-_library = None
+_library: ModuleType | None = None
 
 
-def library():
-    """The binding's low-level module, imported once, its log taken over and its backend started."""
+class Build(TypedDict):
+    """What the loaded library says of itself."""
+
+    binding: str
+    llama_cpp_commit: str
+    """As short as the build has it."""
+    system_info: str
+    """Backends and CPU features, as llama.cpp prints them."""
+    gpu_offload: bool
+
+
+def library() -> ModuleType:
+    """The binding's low-level module, imported once, its log taken over and its backend started.
+
+    Raises `EngineError` when it does not load.
+    """
     global _library
     if _library is None:
         try:
@@ -31,12 +47,26 @@ def log() -> engine_log.EngineLog:
     return _log
 
 
-def build() -> dict[str, str]:
-    """Version of the binding, llama.cpp's commit as the library itself reports it, and its CPU features."""
+def library_path() -> Path:
+    """The library that was loaded, which an environment variable may decide. Raises `EngineError`."""
+    return Path(library()._lib._name)  # noqa: SLF001 - the binding has no public name for what it loaded
+
+
+def beside(name: str) -> Path:
+    """Another library (`ggml-cpu`) of the build that was loaded. It may not exist. Raises `EngineError`."""
+    loaded = library_path()
+    return loaded.with_name(loaded.name.replace("llama", name))
+
+
+def build() -> Build:
+    """Version of the binding, llama.cpp's commit as the library itself reports it, and its CPU features.
+
+    Raises `EngineError` when the library does not load.
+    """
     lib = library()
     import llama_cpp
 
-    base = ctypes.CDLL(str(beside(lib, "ggml-base")))
+    base = ctypes.CDLL(str(beside("ggml-base")))
     base.ggml_commit.restype = ctypes.c_char_p
     return {
         "binding": f"llama-cpp-python {llama_cpp.__version__}",
@@ -46,7 +76,13 @@ def build() -> dict[str, str]:
     }
 
 
-def beside(lib, name: str) -> Path:
-    """Another library (`ggml-cpu`) of the build that was loaded, which an environment variable may decide."""
-    loaded = Path(lib._lib._name)
-    return loaded.with_name(loaded.name.replace("llama", name))
+def devices() -> list[str]:
+    """Names of ggml's devices, such as CPU and CUDA0. Raises `EngineError` when the library does not load."""
+    ggml, base = (ctypes.CDLL(str(beside(name))) for name in ("ggml", "ggml-base"))
+    ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
+    ggml.ggml_backend_dev_get.argtypes, ggml.ggml_backend_dev_get.restype = (ctypes.c_size_t,), ctypes.c_void_p
+    base.ggml_backend_dev_name.argtypes, base.ggml_backend_dev_name.restype = (ctypes.c_void_p,), ctypes.c_char_p
+    return [
+        base.ggml_backend_dev_name(ggml.ggml_backend_dev_get(index)).decode()
+        for index in range(ggml.ggml_backend_dev_count())
+    ]

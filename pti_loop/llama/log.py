@@ -6,6 +6,7 @@ One callback for the whole process, since llama.cpp has one. Knows nothing about
 from __future__ import annotations
 
 import re
+from types import ModuleType
 
 _MIB = 1024 * 1024
 _DEBUG, _CONTINUED = 1, 5  # ggml_log_level; a continued line has the level of the line before
@@ -25,23 +26,23 @@ class EngineLog:
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
-        self._callback = None
+        self._callback: object = None
+        """Held, since llama.cpp does not."""
 
-    def install(self, library) -> None:
+    def install(self, library: ModuleType) -> None:
         """Take over llama.cpp's log of this process. `library` is the binding's module `llama_cpp.llama_cpp`."""
 
         level_of_last = 0
 
-        @library.llama_log_callback
-        def callback(level: int, text: bytes, _user: object) -> None:
+        def keep(level: int, text: bytes, _user: object) -> None:
             nonlocal level_of_last
             if level != _CONTINUED:
                 level_of_last = level
             if level_of_last > _DEBUG:
                 self._pieces.append(text.decode("utf-8", "replace"))
 
-        self._callback = callback
-        library.llama_log_set(callback, None)
+        self._callback = library.llama_log_callback(keep)
+        library.llama_log_set(self._callback, None)
 
     def mark(self) -> int:
         """A place in the log, for `since`."""

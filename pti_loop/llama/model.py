@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pti_loop.engine import ContextSpec, EngineError, Unsupported
+from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Unsupported
 from pti_loop.gguf.compatible import adapter_fits, draft_fits, nextn_missing
 from pti_loop.llama import log as engine_log
 from pti_loop.llama import twin_file
@@ -18,6 +18,7 @@ from pti_loop.llama.adapter import Adapter
 from pti_loop.llama.context import LlamaContext
 from pti_loop.llama.head import LlamaHead
 from pti_loop.llama.library import beside, build, library, log
+from pti_loop.llama.loaded import Loaded
 from pti_loop.weights import by_ggml
 
 __all__ = ["LlamaContext", "LlamaModel", "build", "library", "log"]
@@ -31,7 +32,8 @@ def _say(sentence: str) -> None:
 class LlamaModel:
     """Weights loaded by llama.cpp. `n_gpu_layers` -1 means all layers; 0 leaves them on the CPU.
 
-    Without `load_mtp` the weights of nextn heads stay on disk.
+    Without `load_mtp` the weights of nextn heads stay on disk; `vocab_only` reads the vocabulary alone.
+    Raises `EngineError` when llama.cpp does not load the file.
     """
 
     def __init__(self, path: str | Path, n_gpu_layers: int = -1, vocab_only: bool = False,
@@ -42,40 +44,45 @@ class LlamaModel:
         params.n_gpu_layers = n_gpu_layers
         params.vocab_only, params.load_mtp = vocab_only, load_mtp
         mark = log().mark()
-        self._model = lib.llama_model_load_from_file(str(path).encode(), params)
-        if not self._model:
+        handle = lib.llama_model_load_from_file(str(path).encode(), params)
+        if not handle:
             raise EngineError(f"llama.cpp does not load {path}: {log().last_error(mark)}")
-        self._load_log = log().since(mark)
-        self._vocab = lib.llama_model_get_vocab(self._model)
-        self.n_vocab = lib.llama_vocab_n_tokens(self._vocab)
-        self.n_layer = lib.llama_model_n_layer(self._model)
-        self.n_nextn = lib.llama_model_n_layer_nextn(self._model)
-        self.recurrent = bool(lib.llama_model_is_recurrent(self._model))
-        self.hybrid = bool(lib.llama_model_is_hybrid(self._model))
-        self.weigh = by_ggml(beside(lib, "ggml-cpu"))
+        self._open = True
+        self._vocab = lib.llama_model_get_vocab(handle)
+        self.n_vocab = int(lib.llama_vocab_n_tokens(self._vocab))
+        self.n_layer = int(lib.llama_model_n_layer(handle))
+        self.n_nextn = int(lib.llama_model_n_layer_nextn(handle))
+        self.recurrent = bool(lib.llama_model_is_recurrent(handle))
+        self.hybrid = bool(lib.llama_model_is_hybrid(handle))
+        self.weigh = by_ggml(beside("ggml-cpu"))
         self.end_tokens = [t for t in range(self.n_vocab) if lib.llama_vocab_is_eog(self._vocab, t)]
+        offloaded, self._offloadable = engine_log.layers_offloaded(log().since(mark)) or (0, self.n_layer + 1)
+        width = int(lib.llama_model_n_embd_out(handle))
+        self.loaded = Loaded(handle, self.n_vocab, self.n_layer, width, tuple(self.end_tokens), offloaded)
+        """What contexts, the head and adapters are made from."""
 
-    def facts(self) -> dict:
+    def facts(self) -> Facts:
         """Layers, parameters, and how many layers llama.cpp says it put on a GPU."""
-        lib = library()
-        offloaded = engine_log.layers_offloaded(self._load_log)
         return {
             "description": self._description(),
             "n_layer": self.n_layer,
-            "n_params": int(lib.llama_model_n_params(self._model)),
+            "n_params": int(library().llama_model_n_params(self.loaded.handle)),
             "n_vocab": self.n_vocab,
-            "layers_offloaded": offloaded[0] if offloaded else 0,
-            "layers_offloadable": offloaded[1] if offloaded else self.n_layer + 1,
+            "layers_offloaded": self.loaded.layers_offloaded,
+            "layers_offloadable": self._offloadable,
             "memory": "hybrid" if self.hybrid else "recurrent" if self.recurrent else "attention",
         }
 
     def _description(self) -> str:
         buffer = ctypes.create_string_buffer(256)
-        library().llama_model_desc(self._model, buffer, len(buffer))
+        library().llama_model_desc(self.loaded.handle, buffer, len(buffer))
         return buffer.value.decode()
 
     def tokenize(self, text: str) -> list[int]:
-        """Token ids; the model's own beginning token where its vocabulary asks for one. No special-token parsing."""
+        """Token ids; the model's own beginning token where its vocabulary asks for one. No special-token parsing.
+
+        Raises `EngineError` when llama.cpp refuses the text.
+        """
         lib = library()
         raw = text.encode()
         room = len(raw) + 8
@@ -95,40 +102,56 @@ class LlamaModel:
 
     def context(self, spec: ContextSpec) -> LlamaContext:
         """A fresh context. Raises `EngineError` with llama.cpp's last words when there is no room."""
-        return LlamaContext(self, spec)
+        return LlamaContext(self.loaded, spec)
 
-    def head(self, trunk: LlamaContext, spec: ContextSpec) -> LlamaHead:
-        """The nextn head beside `trunk`. Raises `Unsupported` on a model that does not have exactly one."""
+    def head(self, trunk: Context, spec: ContextSpec) -> LlamaHead:
+        """The nextn head beside `trunk`, a context of this engine.
+
+        Raises `Unsupported` on a model that does not have exactly one, and `EngineError` where its weights were not
+        loaded or `trunk` is another engine's.
+        """
         if reason := nextn_missing(self.path):
             raise Unsupported(reason)
         if self.n_nextn > 1:
             raise Unsupported(f"{self.path} has {self.n_nextn} nextn layers, of which one alone can draft")
         if not self._has_head:  # llama.cpp would make the context, and fall over at the first decode
             raise EngineError(f"{self.path.name} was loaded without its nextn head; load it with load_mtp")
-        return LlamaHead(self, trunk, spec)
+        if not isinstance(trunk, LlamaContext):
+            raise EngineError(f"a nextn head of llama.cpp needs one of its contexts, not a {type(trunk).__name__}")
+        return LlamaHead(self.loaded, trunk, spec)
 
     def sibling(self, path: Path) -> LlamaModel:
-        """Another model on the same devices, for drafting. Raises `Unsupported` when it cannot draft for this one."""
+        """Another model on the same devices, for drafting.
+
+        Raises `Unsupported` when it cannot draft for this one, and `EngineError` when it does not load.
+        """
         reason = draft_fits(self.path, path)
         if reason:
             raise Unsupported(reason)
         return LlamaModel(path, self._n_gpu_layers)
 
     def twin(self, kind: str) -> LlamaModel:
-        """The same weights at fewer bits, made on the first call."""
+        """The same weights at fewer bits, made on the first call. Raises `EngineError` for what cannot be made."""
         return LlamaModel(twin_file.twin(self.path, kind, say=_say), self._n_gpu_layers)
 
+    def adapter(self, path: Path) -> Adapter:
+        """A LoRA adapter for this model's contexts. Raises `EngineError` when llama.cpp refuses the file."""
+        return Adapter(self.loaded, path)
+
     def adapted(self, spec: ContextSpec, adapter: Path) -> LlamaContext:
-        """A context with a LoRA adapter. Raises `Unsupported` when the adapter was made for other shapes."""
+        """A context with a LoRA adapter.
+
+        Raises `Unsupported` when the adapter was made for other shapes, and `EngineError` when llama.cpp refuses it.
+        """
         reason = adapter_fits(self.path, adapter)
         if reason:
             raise Unsupported(reason)
         ctx = self.context(spec)
-        Adapter(self, adapter).attach(ctx)
+        ctx.attach(self.adapter(adapter))
         return ctx
 
     def close(self) -> None:
-        """Free the weights; every context of the model must be closed before."""
-        if self._model:
-            library().llama_model_free(self._model)
-            self._model = None
+        """Free the weights; every context of the model must be closed before. Calling twice is allowed."""
+        if self._open:
+            library().llama_model_free(self.loaded.handle)
+            self._open = False

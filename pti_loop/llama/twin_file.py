@@ -130,6 +130,7 @@ def _child(source: Path, part: Path, kind: str, threads: int, lock: int, plan: b
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           pass_fds=[lock], cwd=Path(__file__).resolve().parents[2], text=True,
                           errors="replace") as child:  # fmt: skip
+        assert child.stdout, "it was asked for as a pipe"
         log = child.stdout.read()
     if child.returncode:
         raise EngineError(f"llama.cpp makes no {kind} twin of {source}: {_last(log)}")
@@ -146,11 +147,11 @@ def _quantise(source: str, part: str, kind: str, threads: str, plan: str) -> int
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from llama_cpp import llama_cpp as lib
 
-    @lib.llama_log_callback
     def to_parent(level: int, text: bytes, _user: object) -> None:
         sys.stderr.buffer.write(text)
 
-    lib.llama_log_set(to_parent, None)
+    callback = lib.llama_log_callback(to_parent)  # held, since llama.cpp does not
+    lib.llama_log_set(callback, None)
     lib.llama_backend_init()
     params = lib.llama_model_quantize_default_params()
     params.nthread, params.allow_requantize, params.dry_run = int(threads), True, plan == "1"

@@ -53,7 +53,7 @@ def test_a_python_without_the_packages_is_one_line_and_code_2(verb):
 
 
 def test_a_typo_in_a_claim_sheet_is_named(tmp_path, capsys):
-    text = (ROOT / "tests" / "judge" / "example_sheet.yaml").read_text()
+    text = (ROOT / "tests" / "judge" / "claims" / "example_sheet.yaml").read_text()
     (tmp_path / "sheet.yaml").write_text(text.replace("metric:", "metrik:", 1))
     (tmp_path / "results").mkdir()
     assert main(["report", f"claims={tmp_path / 'sheet.yaml'}", f"results={tmp_path / 'results'}"]) == 2
@@ -74,7 +74,7 @@ def test_help_imports_nothing_heavy():
      ("bench.run.sweep", ("pandas", "matplotlib", "scipy", "llama_cpp"))],
 )  # fmt: skip
 def test_long_lived_processes_stay_light(module, forbidden):
-    code = f"import sys; import {module}, bench.contrast, bench.profile; print(sorted(sys.modules))"
+    code = f"import sys; import {module}, bench.run.contrast, bench.run.step_times; print(sorted(sys.modules))"
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in forbidden:
         assert f"'{name}'" not in printed

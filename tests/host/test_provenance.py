@@ -77,7 +77,7 @@ def test_environment_is_complete_and_plain() -> None:
     engine = facts["engine"]
     assert engine["binding"] == "llama-cpp-python " + facts["packages"]["llama-cpp-python"]
     assert engine["llama_cpp_commit"] == "0c1e57098"
-    assert re.fullmatch(r"[\d.]+-0c1e57098-\w+", engine["build"])
+    assert re.fullmatch(r"[\d.]+-0c1e57098-\w+\+[0-9a-f]{8}", engine["build"])
     assert engine["backends"][-1] == "CPU"
 
 

@@ -10,8 +10,8 @@ import gguf
 import numpy as np
 import pytest
 
-from bench.plan.cells import model_path
-from bench.plan.config import compose_points
+from bench.plan.compose import compose_points
+from bench.plan.model_files import model_path
 from models.nextn import NextnModel
 from models.tiny_data import read_manifest
 from models.tiny_measure import agreement, figures

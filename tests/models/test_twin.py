@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from bench.plan.cells import model_path
-from bench.plan.config import compose_points
+from bench.plan.compose import compose_points
+from bench.plan.model_files import model_path
 from models import twin_measure
 from models.twin_data import held_out, split, topics
 from pti_loop.engine import ContextSpec, EngineError
-from pti_loop.llama.adapter import Adapter
 from pti_loop.llama.model import LlamaModel
 from tests.models.numpy_qwen35 import NumpyQwen35
 
@@ -47,11 +46,11 @@ def test_the_adapter_is_small_and_says_what_it_is():
 
 
 def test_the_twin_knows_its_domain_better_and_scale_0_is_the_base(model, tokens):
-    ctx, adapter = context(model, len(tokens)), Adapter(model, FILE)
+    ctx, adapter = context(model, len(tokens)), model.adapter(FILE)
     base = loss(ctx, tokens)
-    adapter.attach(ctx)
+    ctx.attach(adapter)
     assert loss(ctx, tokens) < base - 0.05
-    adapter.attach(ctx, 0)
+    ctx.attach(adapter, 0)
     assert loss(ctx, tokens) == base
     ctx.close()
 
@@ -77,7 +76,7 @@ def test_an_adapter_acts_as_w_plus_b_a(tmp_path):
     model = LlamaModel(path, n_gpu_layers=0)
     ctx = context(model, len(TOKENS))
     plain = twin_measure.scores(ctx, TOKENS)[:, 1:]
-    Adapter(model, tmp_path / "a.gguf").attach(ctx, 0.5)
+    ctx.attach(model.adapter(tmp_path / "a.gguf"), 0.5)
     adapted = twin_measure.scores(ctx, TOKENS)[:, 1:]
     wanted = np.array([other.scores(other.token(t, i)) for i, t in enumerate(TOKENS)])[:, 1:]
     error = np.linalg.norm(adapted - wanted) / np.linalg.norm(wanted)
@@ -89,7 +88,7 @@ def test_an_adapter_acts_as_w_plus_b_a(tmp_path):
 def test_a_file_that_is_no_adapter_is_refused(model, tmp_path):
     (tmp_path / "x.gguf").write_bytes(b"GGUF nonsense")
     with pytest.raises(EngineError, match="does not load the adapter"):
-        Adapter(model, tmp_path / "x.gguf")
+        model.adapter(tmp_path / "x.gguf")
 
 
 def test_a_base_accepts_everything_that_it_drafts_itself(model, tokens, monkeypatch):
@@ -100,7 +99,7 @@ def test_a_base_accepts_everything_that_it_drafts_itself(model, tokens, monkeypa
     assert (same["drafted"], same["rate"], same["answers_changed"]) == (6, 1.0, 0)
     assert same["expected_at_temperature_1"] == pytest.approx(1)
     assert same["loss_base"] == same["loss_twin"]
-    Adapter(model, FILE).attach(two, 4.0)
+    two.attach(model.adapter(FILE), 4.0)
     other = twin_measure.domain(one, two, [tokens[:30]])
     assert other["expected_at_temperature_1"] < 0.9
     assert other["loss_base"] == same["loss_base"] != other["loss_twin"]

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from bench.errors import UserError
-from bench.plan.cells import cells, model_path
-from bench.plan.config import compose_points
+from bench.plan.cells import cells
+from bench.plan.compose import compose_points
+from bench.plan.model_files import model_path
 from bench.records.cells import write_cell
 
 MODEL = ["model=gguf", "model.path=/models/a.gguf", "prompts=short"]
@@ -47,11 +48,15 @@ def test_counting_draws_makes_a_cell_of_its_own_only_where_draws_are_counted():
 
 
 def test_one_stream_is_plain_decoding_whatever_the_method():
-    assert len({cell.id for cell in plan("streams=1", "method=stagger,packed,jacobi,autoregressive")}) == 1
+    assert len({cell.id for cell in plan("streams=1", "method=stagger,packed,autoregressive")}) == 1
 
 
-def test_parameters_that_a_method_lacks_make_no_new_cell():
-    assert len(plan("method=packed", "streams=2", "method.draws=independent,coupled")) == 1
+def test_a_method_that_has_no_streams_is_itself_at_one():
+    (cell,) = plan("streams=1", "method=jacobi")
+    assert cell.config["method"]["name"] == "jacobi"
+
+
+def test_parameters_that_say_nothing_make_no_new_cell():
     assert len(plan("streams=2", "method.draws=independent,coupled")) == 1, "greedy draws nothing"
     assert len(plan("streams=2", "temperature=0.7", "method.draws=independent,coupled")) == 2
 
@@ -83,7 +88,7 @@ def test_a_cell_knows_its_folder_its_machine_and_the_programs_beside_it(tmp_path
 
 
 def test_plain_decoding_by_name_has_one_stream():
-    (cell,) = plan("method=autoregressive", "streams=1,3")
+    (cell,) = plan("method=autoregressive", "streams=1")
     assert (cell.config["streams"], cell.config["method"]["name"]) == (1, "autoregressive")
 
 
@@ -99,8 +104,8 @@ def test_only_groups_of_independent_prompts_take_more_than_their_share_of_a_clas
 
 def test_labels_tell_cells_apart():
     warm = plan("streams=2", "temperature=0.5", "method.draws=coupled")[0]
-    assert warm.label == "a stagger published/none coupled x2 T=0.5"
-    assert plan("streams=2")[0].label == "a stagger published/none x2 T=0"
+    assert warm.label == "a stagger x2 emission=published draws=coupled T=0.5"
+    assert plan("streams=2")[0].label == "a stagger x2 emission=published T=0"
     assert plan("streams=2", profile=True)[0].label == "a step cost, bandwidth, memory"
 
 
@@ -184,11 +189,11 @@ def test_a_file_without_a_package_is_in_this_repository():
         model_path(*compose_points(["model=pti-tiny", "model.file=nowhere.gguf"]))
 
 
-def test_a_domain_is_kept_where_a_set_names_one_and_leaves_other_ids_alone():
-    (cell,) = plan("method=jacobi", "streams=2", "prompts=pydoc")
+def test_a_domain_is_kept_where_a_set_names_one():
+    (cell,) = plan("method=jacobi", "prompts=pydoc")
     assert cell.config["prompts"]["domain"] == "pydoc"
-    (other,) = plan("method=jacobi", "streams=2")
-    assert "domain" not in other.config["prompts"], "a key more would be another id for every cell that is stored"
+    (other,) = plan("method=jacobi")
+    assert other.config["prompts"]["domain"] == ""
 
 
 def test_a_domain_that_is_no_class_is_a_sentence():
@@ -202,7 +207,7 @@ def test_files_beside_the_model_are_told_by_what_they_hold(tmp_path):
         (tmp_path / folder / "small.gguf").write_bytes(content)
     same, moved, other = (plan("method=draft", f"method.draft_model={tmp_path / name}/small.gguf")[0] for name in "abc")
     assert same.id == moved.id != other.id
-    assert same.config["method"]["draft_model"] == "small.gguf", "records travel, folders do not"
+    assert same.config["method"]["parameters"]["draft_model"] == "small.gguf", "records travel, folders do not"
     assert same.files == {"draft_model": tmp_path / "a" / "small.gguf"}
 
 
@@ -220,11 +225,13 @@ def test_parameters_of_a_drafter_are_those_of_a_packed_answer_too():
     plain, drafted, longer = (plan("method=packed", "streams=2", *more)[0] for more in (
         (), ("method.drafter=mtp", "method.draft=1"), ("method.drafter=mtp", "method.draft=2")))  # fmt: skip
     assert len({plain.id, drafted.id, longer.id}) == 3
-    assert plan("method=packed", "streams=2", "method.draft=5")[0].id == plain.id
+    with pytest.raises(UserError, match="method=packed with drafter=none has no parameter 'draft'"):
+        plan("method=packed", "streams=2", "method.draft=5")
     assert drafted.label == "a packed x2 drafter=mtp draft=1 T=0"
 
 
 def test_a_rollback_counts_where_it_was_asked_for():
     found = [plan("method=lookup", f"method.rollback={name}")[0] for name in ("auto", "checkpoint")]
     assert found[0].id == plan("method=lookup")[0].id != found[1].id
-    assert plan("streams=2", "method.rollback=checkpoint")[0].id == plan("streams=2")[0].id, "a stagger has none"
+    with pytest.raises(UserError, match="method=stagger has no parameter 'rollback'"):
+        plan("streams=2", "method.rollback=checkpoint")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.errors import UserError
-from bench.plan.cells import model_path
-from bench.plan.config import compose_points
+from bench.plan.compose import compose_points
+from bench.plan.model_files import model_path
 from bench.plan.model_parts import joined
 
 CONTENT = [b"first " * 1000, b"second " * 1000, b"third"]

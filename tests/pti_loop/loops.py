@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from pti_loop.draft.sources import Target
+from pti_loop.drafter import Target
 from pti_loop.engine import ContextSpec
 from pti_loop.fake import FakeModel, Faults
 from pti_loop.ledger import Trace
-from pti_loop.loop import Decoder, Guesses, Settings
-from pti_loop.methods import METHODS, fit
+from pti_loop.loop import Decoder, Guesses
+from pti_loop.method import fit
+from pti_loop.methods import METHODS
 from pti_loop.sampling import Sampler
+from pti_loop.settings import settings_of
 
 MS = 1_000_000
 
@@ -26,7 +28,7 @@ def opened(name: str, model=None, *, n_ctx: int = 400, threads: int = 1, sampler
     """A context for a method, with its drafters; yields a function that runs the method once."""
     model = model or toy()
     method = METHODS[name]
-    chosen = Settings(**settings)
+    chosen = settings_of(name, **settings)
     spec = ContextSpec(n_ctx=n_ctx, n_seq_max=1, threads=threads, sampler=sampler, kv_unified=kv_unified)
     ctx = model.context(fit(method, spec, chosen))
     source = None

@@ -163,8 +163,9 @@ def test_a_prompt_that_is_still_cached_is_an_error():
     model = toy(cached_prompt=True)
     from pti_loop.engine import ContextSpec
     from pti_loop.ledger import Trace
-    from pti_loop.loop import Decoder, Settings
+    from pti_loop.loop import Decoder
     from pti_loop.sampling import Sampler
+    from pti_loop.settings import Settings
 
     ctx = model.context(ContextSpec(n_ctx=100, n_seq_max=1))
     decoder = Decoder(ctx, Sampler(model.n_vocab, 0.0, 1), Trace(0, ctx.clock), Settings(n_predict=4))

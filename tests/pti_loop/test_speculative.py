@@ -13,6 +13,7 @@ from pti_loop.draft.lookup_mtp import LookupMtp
 from pti_loop.draft.mtp import Mtp
 from pti_loop.engine import ContextSpec, Unsupported
 from pti_loop.fake import FakeHead
+from pti_loop.parameters import drafters, resolve
 from pti_loop.rollback import STRATEGIES
 from pti_loop.speculative import AGAIN
 from tests.pti_loop.loops import MS, acceptance, rate, run, toy
@@ -40,13 +41,14 @@ def test_every_drafter_says_what_plain_decoding_says(name, settings, rollback, t
 
 
 @pytest.mark.parametrize("rollback", STRATEGIES)
-@pytest.mark.parametrize("drafter", ["jacobi", "lookup", "draft", "twin", "adapter", "mtp", "lookup_mtp"])
+@pytest.mark.parametrize("drafter", drafters())
 def test_packed_answers_have_guesses_of_their_own(drafter, rollback):
     model = toy(no_rewind=rollback != "rewind", no_snapshots=rollback == "checkpoint", bad_head=0.3)
     common = {"prompts": PROMPTS, "n_predict": 40, "temperature": 0.5}
     alone = run("autoregressive", model, **common)
-    packed = run("packed", model, streams=3, drafter=drafter, draft=3, draft_model="0", adapter="0", twin="9",
-                 rollback=rollback, **common)  # fmt: skip
+    given = {"draft": 3, "draft_model": "0", "adapter": "0", "twin": "9", "window": 4}
+    own = {key: value for key, value in given.items() if key in resolve(drafter, {})}
+    packed = run("packed", model, streams=3, drafter=drafter, rollback=rollback, **own, **common)
     assert [packed.text(i) for i in range(3)] == [alone.text(i) for i in range(3)]
     assert len(packed.rounds()) < 39 or drafter == "jacobi"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 
 import numpy as np
 import pytest
 
 from bench.errors import UserError
+from bench.host.pins import ROOT
 from bench.records import cells
 from bench.records.cells import check_writable, has_table, load_cell, load_cells, read_status, write_cell
 from bench.records.rows import Draw, Emit, Round, Step
@@ -154,3 +156,39 @@ def test_no_folder_and_no_permission_are_sentences(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot be written"):
         check_writable(tmp_path / "file" / "results")
+
+
+def _rewrite_steps(folder, change):
+    path = folder / "steps.csv.gz"
+    path.write_bytes(gzip.compress(change(gzip.decompress(path.read_bytes()).decode()).encode()))
+
+
+def test_a_column_that_an_older_record_lacks_has_its_default(tmp_path):
+    folder = tmp_path / "box" / "cell"
+    write(folder, steps=[Step(1, 0, 0, "sequences", 5, 3), Step(2, 0, 1, "tokens", 7, 3, 0)])
+    assert load_cell(folder).steps["settled"].tolist() == [1, 0]
+    _rewrite_steps(folder, lambda text: "\n".join(line.rpartition(",")[0] for line in text.splitlines()))
+    steps = load_cell(folder).steps
+    assert steps["settled"].tolist() == [1, 1]
+    assert steps["decode_ns"].tolist() == [5, 7]
+
+
+@pytest.mark.parametrize("change", [
+    lambda text: text.replace("settled", "steady"),
+    lambda text: text.replace("decode_ns,", "decode_us,"),
+    lambda text: text.replace("width,repeat", "repeat,width"),
+    lambda text: text.replace("width,", "", 1),
+], ids=["unknown", "renamed", "moved", "absent without a default"])  # fmt: skip
+def test_other_columns_than_those_of_the_record_are_an_error(tmp_path, change):
+    folder = tmp_path / "box" / "cell"
+    write(folder, steps=[Step(1, 0, 0, "sequences", 5, 3)])
+    _rewrite_steps(folder, change)
+    with pytest.raises(UserError, match=r"steps\.csv\.gz has the columns"):
+        load_cell(folder)
+
+
+def test_every_cell_of_the_reference_is_readable():
+    found = load_cells(ROOT / "results" / "reference")
+    assert len(found) >= 50
+    profiles = [cell for cell in found if len(cell.steps["width"])]
+    assert profiles and all((cell.steps["settled"] == 1).all() for cell in profiles)

@@ -15,6 +15,7 @@ from bench.run.arms import Prompt
 from bench.run.contrast import Contrast, tasks
 from pti_loop.engine import EngineError, Unsupported
 from pti_loop.fake import FakeModel, Faults
+from pti_loop.parameters import declared, resolve
 
 MS = 1_000_000
 PROMPTS = [Prompt(f"{kind}{i}", kind, tuple(range(3 + i, 9 + i))) for kind in ("code", "prose") for i in range(4)]
@@ -30,8 +31,9 @@ def toy(cost=0.3, **faults) -> FakeModel:
 
 
 def config(method="stagger", streams=4, temperature=0.0, n_predict=24, **parameters) -> Config:
-    made = Config(method=MethodConfig(name=method, **parameters), streams=streams, temperature=temperature,
-                  n_predict=n_predict, engine=EngineConfig(threads=1))  # fmt: skip
+    streams = streams if declared()[method].answers != "one" else 1
+    made = Config(method=MethodConfig(method, dict(resolve(method, parameters))), streams=streams,
+                  temperature=temperature, n_predict=n_predict, engine=EngineConfig(threads=1))  # fmt: skip
     made.measure.per_class = 3
     return made
 
@@ -50,7 +52,7 @@ def judged(tmp_path, model, settings: Config):
     settings.profile = False
     (cell,) = cells([settings], tmp_path, "toy", "toy", {Path("/toy.gguf"): "w"})
     done = {"state": "done", "reason": "", "seconds": 1.0}
-    write_cell(cell.folder, config=cell.config | {"kind": "contrast"}, env=ENGINE, status=done, facts=result.facts,
+    write_cell(cell.folder, config=cell.config, env=ENGINE, status=done, facts=result.facts,
                tables=result.tables)  # fmt: skip
     return judge([load_cell(cell.folder)])
 
@@ -182,7 +184,7 @@ def test_a_lying_rollback_is_found_before_anything_is_timed(tmp_path):
 def test_a_draft_longer_than_the_batch_is_unsupported():
     settings = config("lookup", draft=40)
     settings.engine.n_batch = 32
-    with pytest.raises(Unsupported, match=r"method.draft=40 decodes 41 tokens and engine.n_batch=32 or"):
+    with pytest.raises(Unsupported, match=r"lookup draft=40 decodes 41 tokens and engine.n_batch=32 or"):
         Contrast(toy(), settings, PROMPTS, "order", lambda: (0.0, 0.0), lambda *_: None)
 
 

@@ -15,6 +15,7 @@ from bench.run.arms import Arms, Prompt, Task
 from bench.run.draw_counts import Biased, Distribution, Held, probabilities, undecided
 from pti_loop import loop, speculative
 from pti_loop.llama.model import LlamaModel
+from pti_loop.parameters import resolve
 from pti_loop.sampling import Choice, Sampler
 from tests.run.test_contrast import config, judged, toy, voids
 
@@ -114,7 +115,8 @@ def tiny():
 
 def measured(model, text: str, runs: int, arms: tuple[str, ...], **method):
     """Assessments of a real model's draws, and its rows."""
-    settings = Config(method=MethodConfig(**method), temperature=0.7, n_predict=8, streams=2,
+    name = method.pop("name")
+    settings = Config(method=MethodConfig(name, dict(resolve(name, method))), temperature=0.7, n_predict=8, streams=2,
                       engine=EngineConfig(threads=1, n_ctx=64))  # fmt: skip
     settings.measure.distribution = runs
     tokens = tuple(model.tokenize(text))

@@ -9,8 +9,9 @@ import pytest
 from bench.cli import main
 from bench.errors import UserError
 from bench.host import memory
-from bench.plan.cells import cells, model_path
-from bench.plan.config import compose_points
+from bench.plan.cells import cells
+from bench.plan.compose import compose_points
+from bench.plan.model_files import model_path
 from bench.run import engines
 from bench.run.sweep import check_models, prepare
 from bench.synth import writer
@@ -36,7 +37,7 @@ def test_without_the_extra_it_is_one_line_and_code_2(tmp_path, monkeypatch, caps
     assert main(["sweep", HF, f"results={tmp_path}"]) == 2
     said = capsys.readouterr().err
     assert said == "error: model.engine=hf needs torch, accelerate, not installed here; run `make setup EXTRA=hf`\n"
-    engines.check_installed("llama")
+    engines.engine("llama").check_installed()
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ from bench.run.prompt_copy import Recall
 from pti_loop.engine import ContextSpec, prefill
 from pti_loop.ledger import Trace
 from pti_loop.llama.model import LlamaModel
-from pti_loop.loop import Decoder, Settings
+from pti_loop.loop import Decoder
 from pti_loop.methods import METHODS
 from pti_loop.sampling import Sampler
+from pti_loop.settings import settings_of
 from tests.pti_loop.loops import toy
 
 TINY = Path(__file__).resolve().parents[2] / "models" / "pti-tiny" / "pti-tiny.Q8_0.gguf"
@@ -29,15 +30,16 @@ def hybrid():
 def text(model, ctx, name: str, prompt, seed: int, **settings) -> list[int]:
     trace = Trace(0, ctx.clock)
     sampler = Sampler(model.n_vocab, 0.8, seed, model.weigh)
-    METHODS[name].run(Decoder(ctx, sampler, trace, Settings(**settings)), [prompt])
+    METHODS[name].run(Decoder(ctx, sampler, trace, settings_of(name, **settings)), [prompt])
     return trace.text()
 
 
 @pytest.mark.parametrize("name", ["autoregressive", "stagger"])
 def test_runs_behind_a_recalled_prompt_say_what_fresh_ones_say(hybrid, name):
     prompt = tuple(hybrid.tokenize("def add(first, second):\n    return first +"))
-    settings = {"streams": 3, "n_predict": 6, "emission": "distinct", "rebuild": "exact"}
-    spec = ContextSpec(n_ctx=64, n_seq_max=METHODS[name].sequences(Settings(**settings)))
+    own = {"emission": "distinct", "rebuild": "exact"} if name == "stagger" else {}
+    settings = {"streams": 3, "n_predict": 6, **own}
+    spec = ContextSpec(n_ctx=64, n_seq_max=METHODS[name].sequences(settings_of(name, **settings)))
     recall = Recall(hybrid, spec)
     try:
         for seed in range(6):

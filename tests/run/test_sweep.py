@@ -19,7 +19,7 @@ from bench.cli import main
 from bench.errors import UserError
 from bench.host import cpus, memory
 from bench.host.device_lock import DeviceLock
-from bench.plan.config import compose_points
+from bench.plan.compose import compose_points
 from bench.records.cells import load_cells, write_cell
 from bench.run import sweep as sweep_module
 from bench.run.progress import Estimate
@@ -51,7 +51,7 @@ def no_children(monkeypatch):
     def run_cell(cell, environment, progress):
         ran.append(cell.id)
         status = QUIET | ODD.get(cell.config["streams"], {})
-        write_cell(cell.folder, config=cell.config | {"kind": cell.kind}, env=environment, status=status)
+        write_cell(cell.folder, config=cell.config, env=environment, status=status)
         return status
 
     monkeypatch.setattr(sweep_module, "run_cell", run_cell)
@@ -76,7 +76,8 @@ def test_what_cannot_run_is_no_failure_and_is_listed_with_its_reason(tmp_path, n
     assert not outcome.failed
     first, *others = sweep_module.summary(outcome)
     assert first.startswith("1 of 2 cells done (0 were there before)")
-    assert len(others) == 1 and others[0].startswith("unsupported: ") and others[0].endswith("x5 T=0: no rewind")
+    (other,) = others
+    assert other.startswith("unsupported: ") and other.endswith("x5 emission=published T=0: no rewind")
 
 
 def test_a_sweep_clears_half_written_cells_away_and_nothing_else(tmp_path, no_children):

@@ -82,7 +82,7 @@ def test_a_file_that_does_not_load_is_reported_by_the_child(tmp_path: Path) -> N
 def test_logits_that_are_no_numbers_fail(value: str) -> None:
     """In a child of its own, because the check takes over llama.cpp's log of the process."""
     code = (
-        "import sys; from llama_cpp import llama_cpp as lib; from bench.host import decode_once\n"
+        "import sys; from llama_cpp import llama_cpp as lib; from bench.setup import decode_once\n"
         f"lib.llama_get_logits_ith = lambda *_: [float('{value}')] * 49152\n"
         "sys.exit(decode_once.main(sys.argv[1]))"
     )
@@ -104,7 +104,7 @@ def test_failures_of_the_main_job_make_the_exit_code(
 
 
 def test_without_the_packages_it_says_make_setup() -> None:
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bench import doctor; sys.exit(doctor.main([]))"
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bench.setup import doctor; sys.exit(doctor.main([]))"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     assert "lacks numpy, psutil, llama_cpp; run `make setup`" in done.stdout

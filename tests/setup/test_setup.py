@@ -266,7 +266,7 @@ def test_setup_runs_on_a_bare_python_and_the_second_time_is_quick(tmp_path: Path
     key = setup.setup_key(pins.load(), "cpu", False)
     (venv / setup.STAMP).write_text(json.dumps({"key": key, "backend": "cpu", "native": False}))
     code = (
-        f"import sys; sys.path.insert(0, {str(pins.ROOT)!r}); from bench import setup\n"
+        f"import sys; sys.path.insert(0, {str(pins.ROOT)!r}); from bench.setup import setup\n"
         "code = setup.main(sys.argv[1:]); print(sorted(sys.modules)); sys.exit(code)"
     )
     start = time.perf_counter()
@@ -279,7 +279,7 @@ def test_setup_runs_on_a_bare_python_and_the_second_time_is_quick(tmp_path: Path
 
 def test_two_setups_wait_for_each_other(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from bench import setup\n"
+        "import sys, time; from pathlib import Path; from bench.setup import setup\n"
         "with setup._locked(Path(sys.argv[1])): print('in', flush=True); time.sleep(float(sys.argv[2])); print('out')"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]

@@ -12,7 +12,8 @@ from bench.synth import writer
 from bench.synth.formats import FORMATS
 from bench.synth.shape import order, presets
 from pti_loop.engine import ContextSpec, prefill
-from pti_loop.llama.model import LlamaModel, library
+from pti_loop.llama.library import library
+from pti_loop.llama.model import LlamaModel
 
 CUT = {
     "qwen3.6-27b": ["layers=2", "vocabulary=2048", "format=Q4_K", "embedding=1024", "feed_forward=2048"],

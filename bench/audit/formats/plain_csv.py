@@ -7,7 +7,8 @@ Column names (other spellings in `ALIASES`; case and spaces do not matter):
 - `step`, `rounds` (decode steps that a row sums up), `arm`, `run`, `prompt`, `order`, `temperature`, `clock_mhz`,
   `phase` (prefill, warmup, startup or steady)
 - `tokens`: ids of the emitted tokens between spaces, `positions`: their positions in the answer,
-  `stream`: one id for the row, or one a token. Where the file has counts and no ids: `emitted`
+  `stream`: one id for the row, or one a token. Where the file has counts and no ids: `emitted`.
+  Where the values of `streams` or `tokens` can only be numbers of them, they are read as such (`bench.audit.meanings`)
 - time of a step: `seconds`, `ms`, `us` or `ns`; or a clock at its end: `t_s`, `t_ms`, `t_us` or `t_ns`
 - `width`, `drafted`, `skipped`, `verified`, `accepted`; printed by the author: `tok_s`, `acceptance`
 - `n_prompt`, `n_prompt_evaluated`; settings that must agree between arms: `SETTINGS`
@@ -25,6 +26,7 @@ from typing import Any
 import pandas as pd
 
 from bench.audit.formats.own_ledger import concurrent_streams, decode_seconds, token_counts, with_first
+from bench.audit.meanings import resolved
 from bench.audit.text import Row, csv_rows
 from bench.audit.trials import NAN, Record, Trial
 from bench.errors import UserError, nearest
@@ -113,6 +115,7 @@ def read_steps(path: Path, text: str, streams: int | None = None) -> Record:
         raise UserError(
             f"{path}, line 1: no column to judge; expected tokens, emitted or tok_s, and a time such as seconds or ms"
         )
+    names, rows, read = resolved(names, rows)
     if rows and "order" in rows[0].cells:
         rows.sort(key=lambda row: row.integer("order"))
     groups: dict[tuple[str, ...], list[Row]] = {}
@@ -121,9 +124,10 @@ def read_steps(path: Path, text: str, streams: int | None = None) -> Record:
         if not set(row.cells) & STEP_COLUMNS and set(row.cells) & RUN_COLUMNS:
             key = (*key, str(number))
         groups.setdefault(key, []).append(row)
-    silent = "stream" in names.values() or streams or not set(names.values()) & {"tokens", "emitted"}
-    notes = () if silent else ("no stream column: taken as one answer (--streams N)",)
-    return Record(path, "steps", tuple(_trial(group, streams) for group in groups.values()), notes)
+    known = set(names.values())
+    if not (streams or known & {"stream", "answers"}) and known & {"tokens", "emitted"}:
+        read.append("no stream column: taken as one answer (--streams N)")
+    return Record(path, "steps", tuple(_trial(group, streams) for group in groups.values()), tuple(read))
 
 
 def _names(path: Path, header: list[str]) -> dict[str, str]:
@@ -162,7 +166,7 @@ def _emits(row: Row) -> list[tuple[int, int, int]]:
     positions = row.integers("positions") if "positions" in row.cells else [-1] * len(tokens)
     if len(positions) != len(tokens):
         raise row.error(f"{len(tokens)} tokens and {len(positions)} positions; expected one position a token")
-    owners = row.integers("stream") if "stream" in row.cells else [0]
+    owners = row.integers("stream") if "stream" in row.cells else _owners(row, positions)
     if len(owners) == 1:
         owners = owners * len(tokens)
     if len(owners) != len(tokens):
@@ -170,6 +174,16 @@ def _emits(row: Row) -> list[tuple[int, int, int]]:
     if any(position < -1 for position in positions) or any(owner < 0 for owner in owners):
         raise row.error("a position or a stream is below 0")
     return list(zip(owners, positions, tokens, strict=True))
+
+
+def _owners(row: Row, positions: list[int]) -> list[int]:
+    """Streams of a row's tokens where the file says only how many there are: one after the other.
+
+    Tokens of one row at different positions are taken as one answer's: sequences that are copies of it are no answers.
+    """
+    if not row.cells.get("answers", "").strip() or len(set(positions)) > 1:
+        return [0]
+    return [place % row.integer("answers", 1) for place in range(len(positions))]
 
 
 def _trial(rows: list[Row], streams: int | None) -> Trial:
@@ -240,8 +254,8 @@ def _token_values(steps: list[_Step], timed: list[_Step], streams: int | None) -
     values["emitted"] = sum(said) if said else None
     startup = [step for step in timed if step.phase == "startup"]
     values["startup_seconds"] = sum(step.seconds or 0.0 for step in startup)
-    known = "stream" in steps[0].row.cells
-    values |= {"streams_known": known, "streams": streams or 1}
+    known = bool({"stream", "answers"} & set(steps[0].row.cells))
+    values |= {"streams_known": known, "streams": _answers(steps) if known else streams or 1}
     if emits is None:
         values["startup_counted"] = values["startup_distinct"] = sum(s.counters.get("emitted", 0) for s in startup)
         return values | {"counted": sum(said), "distinct": sum(said)}
@@ -254,6 +268,13 @@ def _token_values(steps: list[_Step], timed: list[_Step], streams: int | None) -
         together = emits.groupby("round")["stream"].nunique().max()
         values["streams"] = concurrent_streams(emits) if clocked else int(together)
     return values | {"emits": emits}
+
+
+def _answers(steps: list[_Step]) -> int:
+    """Most answers that one row says are decoded together: a number, or the ids that its cell lists."""
+    counts = [step.row.integer("answers", 1) for step in steps if step.row.cells.get("answers", "").strip()]
+    listed = [len(set(step.row.integers("stream"))) for step in steps if "stream" in step.row.cells]
+    return max([*counts, *listed, 1])
 
 
 def _emit_frame(steps: list[_Step]) -> pd.DataFrame | None:

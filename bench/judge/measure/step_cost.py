@@ -6,7 +6,7 @@ that nobody timed has no cost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,6 +25,13 @@ WARM_UP = 1.5
 """A first pass this many times the median of the later ones is a warm-up, not a measurement."""
 
 
+class Change(NamedTuple):
+    """A change to a width, medians over series: decodes until it was settled, and milliseconds beyond settled ones."""
+
+    decodes: float
+    extra_ms: float
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """Costs of one layout: width -> milliseconds and cost relative to width 1. `n_past` tokens were held before."""
@@ -35,6 +42,8 @@ class Curve:
     relative: dict[int, Estimate]
     warm_ups: int = 0
     """Widths whose first pass was left out as a warm-up."""
+    change: dict[int, Change] = field(default_factory=dict)
+    """By width, what its first decodes took; none where a profile kept only its settled steps."""
 
     def milliseconds(self, width: int) -> float:
         """Step time of a width that was timed. Raises UserError for any other: no interpolation."""
@@ -64,16 +73,48 @@ class _Passes(NamedTuple):
 
 
 def curves(steps: Columns) -> list[Curve]:
-    """One curve for each layout. Several steps of a width in one pass are averaged before passes are."""
+    """One curve a layout, of the settled steps. Several of a width in one pass are averaged before passes are."""
     if not len(steps["width"]):
         return []
-    columns = arrays(steps)
+    every = arrays(steps)
+    columns = {name: column[every["settled"] == 1] for name, column in every.items()}
     layouts = columns["layout"].astype(str)
+    changes = _changes(every)
     tables = {str(layout): _passes(columns, layouts == layout) for layout in np.unique(layouts)}
     # A layout whose width 1 was not timed apart has that of the other as its own: one token is one token.
     ones = {layout: table.width_1() for layout, table in tables.items()}
     stand_in = next((one for one in ones.values() if one is not None), None)
-    return [_curve(layout, table, ones[layout] or stand_in) for layout, table in tables.items()]
+    return [
+        replace(_curve(layout, table, ones[layout] or stand_in), change=changes.get(layout, {}))
+        for layout, table in tables.items()
+    ]
+
+
+def _changes(steps: Columns) -> dict[str, dict[int, Change]]:
+    """What changes of width cost, by layout and width. A series is the decodes of one width between two changes."""
+    order = np.argsort(steps["order"] + steps["repeat"] * (int(steps["order"].max()) + 1), kind="stable")
+    columns = {name: column[order] for name, column in steps.items()}
+    settled = columns["settled"] == 1
+    begins = np.ones(len(settled), dtype=bool)
+    begins[1:] = settled[:-1] & ~settled[1:]
+    for name in ("layout", "repeat", "width"):
+        begins[1:] |= columns[name][1:] != columns[name][:-1]
+    series = np.cumsum(begins) - 1
+    found: dict[str, dict[int, list[Change]]] = {}
+    for number in np.unique(series[~settled]).tolist():
+        rows = series == number
+        times = columns["decode_ns"][rows] * 1e-6
+        early, late = times[~settled[rows]], times[settled[rows]]
+        if len(late):
+            place = int(np.flatnonzero(rows)[0])
+            layout, width = str(columns["layout"][place]), int(columns["width"][place])
+            change = Change(len(early), float(early.sum() - len(early) * np.median(late)))
+            found.setdefault(layout, {}).setdefault(width, []).append(change)
+    return {
+        layout: {width: Change(*(float(value) for value in np.median(changes, axis=0)))
+                 for width, changes in by_width.items()}
+        for layout, by_width in found.items()
+    }  # fmt: skip
 
 
 def _passes(columns: Columns, mask: np.ndarray) -> _Passes:
@@ -120,12 +161,14 @@ def step_cost_rows(case: Case) -> list[StepCost]:
 
 
 def _row(case: Case, curve: Curve, width: int) -> StepCost:
-    cost = curve.relative.get(width)
+    cost, change = curve.relative.get(width), curve.change.get(width)
     low, high = cost.interval() if cost else (float("nan"), float("nan"))
     return StepCost(
         **case.of_model, layout=curve.layout, n_past=curve.n_past, width=width, step_ms=curve.step_ms[width],
         relative_cost=cost.ratio if cost else float("nan"), ci_low=low, ci_high=high,
         passes=cost.n_units if cost else 0, warm_ups_dropped=curve.warm_ups,
+        change_decodes=change.decodes if change else float("nan"),
+        change_ms=change.extra_ms if change else float("nan"),
         predicted_tok_s_all_accepted=width / curve.step_ms[width] * 1e3,
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bench.judge.measure.runs import RunTable
 
 SETTLED = 2
-"""Decodes after a change of width that are not settled yet. A step-cost curve drops as many, so it holds none."""
+"""Decodes after a change of width that are not settled yet. A step-cost curve drops at least as many."""
 LEAST_ROUNDS = 2
 KEEPS = 0.5
 """Accepted guesses that bring fewer new tokens than this are said again, not kept."""

@@ -23,6 +23,9 @@ class StepCost(ModelFact):
     n_past: int = column("tokens that were in the cache", "tokens")
     passes: int = column("passes over all widths, which are the units of the interval")
     warm_ups_dropped: int = column("widths whose first pass was left out as a warm-up")
+    change_decodes: float = column("decodes after a change to this width until its time was steady", default=NAN)
+    change_ms: float = column("what those take beyond steady ones, in no cost", "ms", decimals=3,
+                              words="first decodes, ms more", default=NAN)  # fmt: skip
 
 
 @table

@@ -25,7 +25,7 @@ from bench.report.page.section import (
 from bench.report.tables.arms import describe, is_void, of_all_prompts
 from bench.report.tables.conditions import CellIndex, condition
 from bench.report.tables.csv_files import Ordered
-from bench.report.tables.values import MISSING, Row, all_cells, cells_of, fixed, get, line, number
+from bench.report.tables.values import MISSING, Row, all_cells, cells_of, figure, fixed, get, line, number
 
 GRAVEST = (VOID, WARNING, OK)
 
@@ -73,14 +73,18 @@ def round_time(tables: Ordered, index: CellIndex) -> Section:
 
 
 def step_cost(tables: Ordered, index: CellIndex) -> Section:
+    rows = tables.rows("step_cost")
+    changes = any(figure(row, "change_ms") is not None for row in rows)
     columns: list[Column] = [
         *shown("step_cost", "width", "layout", "step_ms", "relative_cost"),
         limits("step_cost", "relative_cost"),
-        *shown("step_cost", "predicted_tok_s_all_accepted"),
+        *shown("step_cost", "predicted_tok_s_all_accepted", *(["change_ms"] if changes else [])),
         ("cells", ids_of),
     ]
-    made = by_group(tables.rows("step_cost"), columns, index, "step_cost.csv")
+    made = by_group(rows, columns, index, "step_cost.csv")
     intro = "Time of one `llama_decode` of a width over that of width 1. Nothing is interpolated between widths."
+    if changes:
+        intro += " *First decodes* come after a change to the width, before its time is steady; no cost holds them."
     return Section("step_cost", "Step cost", intro, "No step-cost curve was measured.", made, ("step_cost",))
 
 

@@ -9,7 +9,7 @@ import pytest
 from bench.errors import UserError
 from bench.judge.claims.facts import find_fact, load_facts
 
-SHIPPED = Path(__file__).parents[2] / "configs" / "facts"
+SHIPPED = Path(__file__).parents[3] / "configs" / "facts"
 
 GOOD = """
 card.cache:

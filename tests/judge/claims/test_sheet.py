@@ -10,7 +10,7 @@ import pytest
 from bench.errors import UserError
 from bench.judge.claims.sheet import load_sheet
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXAMPLE = Path(__file__).with_name("example_sheet.yaml")
 
 ENTRY = """

@@ -12,8 +12,13 @@ from tests.judge.judge_cells import Arm, Cell, guess_cell, profile_cell
 GUESS = {"per_round": 2, "drafted": 2, "accepted": 1}
 
 
-def row_of(cell: Cell, *profiles: Cell) -> dict:
-    return next(row for row in judge([cell, *profiles]).speedup if row["prompt_class"] == "all")
+def row_of(cell: Cell) -> dict:
+    return next(row for row in judge([cell]).speedup if row["prompt_class"] == "all")
+
+
+def prediction_of(cell: Cell, *profiles: Cell) -> dict:
+    rows = judge([cell, *profiles]).predictions
+    return next(row for row in rows if (row["arm"], row["prompt_class"]) == ("treatment", "all"))
 
 
 def control_of(cell: Cell) -> dict:
@@ -32,6 +37,32 @@ def test_time_that_no_round_accounts_for_does_not_close(gap_ms: float, severity:
     # A treatment run has 20 rounds of 62.5 ms: 1250 ms.
     control = control_of(guess_cell(Arm(round_ms=62.5, gap_ms=gap_ms, **GUESS)))
     assert control["severity"] == severity
+
+
+def test_prediction_uses_the_price_of_the_width_and_keeps_the_rest_as_measured() -> None:
+    # Rounds of 62.5 ms, 12.5 of them outside llama_decode; the profile says width 3 costs 40 ms, width 1 50 ms.
+    cell = guess_cell(Arm(round_ms=62.5, host_ms=12.5, **GUESS), noise=lambda arm, block, order: 1.0)
+    predicted = prediction_of(cell, profile_cell({1: 50, 3: 40}, warm_up=1.0))
+    assert predicted["curve_only"] == pytest.approx(2 * 50 / (40 + 12.5), rel=0.005)
+    assert predicted["predicted_from"] == "profile00000"
+    row = row_of(cell)
+    assert row["speedup"] == pytest.approx(2 * 50 / 62.5)
+    assert row["host_share"] == pytest.approx(0.2)
+
+
+def test_a_rebuild_is_priced_by_its_sequential_decodes() -> None:
+    cell = guess_cell(Arm(round_ms=200.0, redecoded=3, **GUESS), noise=lambda arm, block, order: 1.0)
+    cell.rounds.loc[cell.rounds["redecoded"] > 0, ["draft_ns", "decode_ns"]] = [150_000_000, 50_000_000]
+    predicted = prediction_of(cell, profile_cell({1: 50, 3: 50}, warm_up=1.0))
+    assert predicted["curve_only"] == pytest.approx(2 * 50 / 200, rel=0.005)
+    assert row_of(cell)["host_share"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_cell_is_predicted_in_one_table_only() -> None:
+    """Two figures under one name in two tables would be two answers to one question."""
+    found = judge([guess_cell(blocks=1), profile_cell({1: 50, 3: 60})])
+    assert found.predictions
+    assert not [name for name in found.speedup[0] if "predict" in name and name != "n_predict"]
 
 
 def priced_by(cell: Cell, *profiles: Cell) -> tuple[str, Curve] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -100,3 +102,28 @@ def test_a_layout_without_width_1_borrows_the_other_ones() -> None:
     found = {curve.layout: curve for curve in curves(both)}
     assert found["sequences"].relative[4].ratio == pytest.approx(2.4)
     assert curves(frame("steps", [])) == []
+
+
+def test_only_settled_steps_are_a_cost_and_the_others_are_what_a_change_of_width_costs() -> None:
+    """40 and 27.5 ms before the 16 of the steady state, as on a device that makes graphs."""
+    rows, order = [], 0
+    for repeat in range(3):
+        for width, early, late in ((1, [12.0], 10.0), (4, [40.0, 16.0, 27.5], 16.0), (1, [11.0, 10.0], 10.0)):
+            for place, ms in enumerate([*early, *[late] * 4]):
+                rows.append(Step(width, repeat, order, "tokens", round(ms * MS), 16, int(place >= len(early))))
+                order += 1
+    cell = profile_cell({1: 50})
+    cell = replace(cell, steps=frame("steps", rows))
+    curve = curves(cell.steps)[0]
+    assert curve.step_ms == pytest.approx({1: 10.0, 4: 16.0})
+    assert curve.relative[4].ratio == pytest.approx(1.6)
+    assert curve.change[4] == pytest.approx((3, 24.0 + 0.0 + 11.5))
+    assert curve.change[1] == pytest.approx((1.5, 1.5)), "two series of width 1 a pass: 2 ms over one, 1 ms over two"
+    row = next(row for row in step_cost_rows(case_of(cell)) if row["width"] == 4)
+    assert (row["change_decodes"], row["change_ms"]) == pytest.approx((3, 35.5))
+
+
+def test_a_profile_of_settled_steps_alone_has_no_cost_of_a_change() -> None:
+    cell = profile_cell({1: 50, 4: 100})
+    row = step_cost_rows(case_of(cell))[0]
+    assert np.isnan([row["change_decodes"], row["change_ms"]]).all()

@@ -17,9 +17,9 @@ import pytest
 from pti_loop.gguf import compatible
 from pti_loop.gguf import file as gguf_file
 from pti_loop.gguf.header import read_header
-from pti_loop.llama.model import library, log
+from pti_loop.llama.library import library, log
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TINY = ROOT / "models" / "pti-tiny" / "pti-tiny.Q8_0.gguf"
 ADAPTER = ROOT / "models" / "smollm2-135m-pydoc" / "smollm2-135m-pydoc.lora.F16.gguf"
 
@@ -162,7 +162,7 @@ def test_the_first_misfit_of_an_adapter_is_named_and_llama_cpp_refuses_it_too(mo
     copy = altered(ADAPTER, tmp_path / "copy.gguf", change)
     assert sentence in compatible.adapter_fits(smollm2, copy)
     mark = log().mark()
-    assert not library().llama_adapter_lora_init(model._model, str(copy).encode())
+    assert not library().llama_adapter_lora_init(model.loaded.handle, str(copy).encode())
     assert log().since(mark)
 
 
@@ -172,7 +172,7 @@ def test_an_adapter_for_layers_that_the_base_lacks(model, smollm2, tmp_path):
 
     copy = altered(ADAPTER, tmp_path / "copy.gguf", change)
     assert "the base has no tensor blk.31.attn_q.weight" in compatible.adapter_fits(smollm2, copy)
-    assert not library().llama_adapter_lora_init(model._model, str(copy).encode())
+    assert not library().llama_adapter_lora_init(model.loaded.handle, str(copy).encode())
 
 
 def test_nextn_layers_are_those_that_the_file_holds(smollm2, tmp_path):

@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.plan.cells import model_path
-from bench.plan.config import compose_points
+from bench.plan.compose import compose_points
+from bench.plan.model_files import model_path
 from bench.run.sweep import prepare
 from bench.run.worker import measure_cell
 from bench.synth import writer
 from bench.synth.shape import order
 from pti_loop.engine import ContextSpec, prefill
 from pti_loop.hf import load
-from pti_loop.llama.model import LlamaModel, library
+from pti_loop.llama.library import library
+from pti_loop.llama.model import LlamaModel
 from tests.pti_loop.loops import run
 
 pytestmark = pytest.mark.skipif(bool(load.missing()), reason="the extra is not installed; run `make setup EXTRA=hf`")

@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from bench.plan.cells import model_path
-from bench.plan.config import compose_points
+from bench.plan.compose import compose_points
+from bench.plan.model_files import model_path
 from pti_loop.engine import ContextSpec, EngineError, prefill
 from pti_loop.llama.model import LlamaModel
 from pti_loop.rollback import STRATEGIES
@@ -73,7 +73,7 @@ def test_controls_hold(tiny, prompts):
 
 TEMPERATURES = (0.0, 0.3, 0.7, 1.0)
 DRAFTERS = [
-    ("jacobi", {"streams": 3}), ("lookup", {"ngram": 1, "draft": 4}), ("mtp", {"draft": 1}), ("mtp", {"draft": 3}),
+    ("jacobi", {"window": 3}), ("lookup", {"ngram": 1, "draft": 4}), ("mtp", {"draft": 1}), ("mtp", {"draft": 3}),
     ("lookup_mtp", {"ngram": 2, "draft": 4}), ("twin", {"twin": "q4_0", "draft": 2}),
     ("stagger", {"streams": 3, "rebuild": "mtp", "emission": "distinct"}),
 ]  # fmt: skip
@@ -83,9 +83,8 @@ DRAFTERS = [
 @pytest.mark.parametrize(("name", "settings"), DRAFTERS)
 def test_guesses_change_nothing(tiny, prompts, plain, name, settings, rollback):
     """At every temperature, and in one context after the other answers' states."""
-    if name == "stagger" and rollback == "checkpoint":
-        rollback = "rewind"  # copies are all that it needs
-    with opened(name, tiny, n_predict=20, n_ctx=256, sample=prompts[0], rollback=rollback, **settings) as once:
+    own = {} if name == "stagger" else {"rollback": rollback}  # copies are all that a stagger needs
+    with opened(name, tiny, n_predict=20, n_ctx=256, sample=prompts[0], **own, **settings) as once:
         for temperature in TEMPERATURES:
             for number, prompt in enumerate(prompts[:2]):
                 assert once([prompt], temperature).text() == plain(temperature, number), (temperature, number)

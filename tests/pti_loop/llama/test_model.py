@@ -13,7 +13,7 @@ from pti_loop.llama import model as llama
 from pti_loop.llama.log import EngineLog, buffer_bytes, flash_attention, layers_offloaded
 from tests.pti_loop.loops import acceptance, opened, run
 
-ADAPTER = Path(__file__).resolve().parents[2] / "models" / "smollm2-135m-pydoc" / "smollm2-135m-pydoc.lora.F16.gguf"
+ADAPTER = Path(__file__).resolve().parents[3] / "models" / "smollm2-135m-pydoc" / "smollm2-135m-pydoc.lora.F16.gguf"
 TEXT = "The key to faster LLM inference is"
 
 

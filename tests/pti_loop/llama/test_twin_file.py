@@ -18,9 +18,11 @@ from pti_loop.llama import twin_file
 from pti_loop.llama.model import LlamaModel
 from tests.pti_loop.loops import run
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TINY = ROOT / "models" / "pti-tiny" / "pti-tiny.Q8_0.gguf"
-MAKER = "import sys; from pti_loop.twin_file import twin; print(twin(*sys.argv[1:], lambda s: print(s, flush=True)))"
+MAKER = (
+    "import sys; from pti_loop.llama.twin_file import twin; print(twin(*sys.argv[1:], lambda s: print(s, flush=True)))"
+)
 
 
 @pytest.fixture

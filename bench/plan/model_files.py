@@ -1,0 +1,47 @@
+"""Where the weights of a configuration lie: a path, a file of an installed package, or one of this repository."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+from bench.errors import UserError
+from bench.host.pins import model_groups
+from bench.plan.config import CONFIGS, Config
+from bench.plan.model_parts import joined
+
+
+def model_path(config: Config) -> Path:
+    """Where the weights are. Raises `UserError` when that is not said or the package is not installed."""
+    model = config.model
+    if model.path:
+        return Path(model.path).expanduser().absolute()  # a link may say what the file behind it does not
+    if not model.file:
+        raise UserError(f"model={model.name} needs a file; give it with model.path=FILE")
+    if not model.package:
+        return _shipped(model.name, model.file)
+    try:
+        files = importlib.metadata.files(model.package) or []
+    except importlib.metadata.PackageNotFoundError:
+        raise UserError(
+            f"the package {model.package} of model={model.name} is not installed; run `{_setup_of(model.name)}`"
+        ) from None
+    for file in files:
+        if file.name == model.file:
+            return Path(file.locate()).resolve()
+    if model.sha256:
+        return joined(model.package, model.file, model.sha256)
+    raise UserError(f"the package {model.package} has no file {model.file}; run `make setup` again")
+
+
+def _setup_of(name: str) -> str:
+    """What installs a model: the plain set-up has the default one alone."""
+    return f"make setup MODEL={name}" if name in model_groups() else "make setup"
+
+
+def _shipped(name: str, file: str) -> Path:
+    """A file of this repository."""
+    path = CONFIGS.parent / file
+    if not path.is_file():
+        raise UserError(f"{file} of model={name} is not in this checkout; run `git checkout -- {file}`")
+    return path.resolve()

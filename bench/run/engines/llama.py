@@ -1,0 +1,60 @@
+"""llama.cpp, the usual engine, as the harness needs to know it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bench.host import provenance
+from bench.plan.config import Config
+from bench.run.arms import method_settings
+from pti_loop.engine import Model
+from pti_loop.gguf.file import GgufFile
+from pti_loop.llama import library
+from pti_loop.methods import METHODS
+
+
+def check_installed() -> None:
+    """It is what set-up installs."""
+
+
+def build() -> dict[str, Any]:
+    """The build, for a record. Raises `EngineError`."""
+    return provenance.engine()
+
+
+def offloads() -> bool:
+    """Whether the build has a GPU backend."""
+    return library.build()["gpu_offload"]
+
+
+def load(config: Config, path: str) -> Model:
+    """The model, loaded. Raises `EngineError`, or `Unsupported` where llama.cpp cannot run it."""
+    from pti_loop.llama.model import LlamaModel
+
+    return LlamaModel(path, config.engine.n_gpu_layers, load_mtp=_uses_head(config))
+
+
+def _uses_head(config: Config) -> bool:
+    """Whether the model's nextn head drafts, whose weights are else left on disk: it alone reads hidden states."""
+    settings = replace(method_settings(config), rollback="rewind")
+    return bool(METHODS[config.method.name].needs(settings).get("hidden", False))
+
+
+def sizes(model: Model, file: GgufFile, config: Config) -> dict[str, Any]:
+    """What the weights and the memory of a sequence take, in bytes: as in the file."""
+    return {
+        "quantization": file.quantization, "tensor_bytes": file.tensor_bytes, "step_bytes": file.step_bytes,
+        "kv_bytes_per_token": kv_bytes_per_token(file, config),
+        "state_bytes_per_sequence": file.state_bytes_per_sequence(),
+    }  # fmt: skip
+
+
+def kv_bytes_per_token(file: GgufFile, config: Config) -> int:
+    """Bytes that a token takes in the cache."""
+    return file.kv_bytes_per_token(config.engine.type_k, config.engine.type_v)
+
+
+def weight_bytes(file: GgufFile) -> int:
+    """None: the file is mapped."""
+    return 0
