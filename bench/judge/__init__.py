@@ -1,4 +1,4 @@
-"""The judge of records: stored cells in, findings out. It opens no file, asks no device and keeps no state.
+"""The judge of records: stored cells in, findings out. Pure: it opens no file, asks no device and keeps no state.
 
 It does not know what anybody claimed (`bench.judge.claims`) nor how findings are printed (`bench.report`). What a cell
 says by itself is in `bench.judge.cell`; `bench.stored` judges a folder of cells in several processes.
@@ -6,23 +6,28 @@ says by itself is in `bench.judge.cell`; `bench.stored` judges a folder of cells
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bench.judge.cell import JudgedCell, is_profile, judge_cell, profile_of
+from bench.judge.cell import JudgedCell
+from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
 from bench.judge.tables import TABLES, named
 
 if TYPE_CHECKING:
-    from bench.records.cells import StoredCell
+    from bench.records.cells import DamagedCell, StoredCell
 
 __all__ = ["Findings", "judge", "merge"]
 
 
-def judge(cells: list[StoredCell]) -> Findings:
-    """Judge every cell. A cell whose records contradict themselves is listed as void with the reason, and no more."""
-    profiles = [profile_of(cell) for cell in cells if is_profile(cell)]
-    return merge(judge_cell(cell, profiles) for cell in cells)
+def judge(cells: Sequence[StoredCell | DamagedCell]) -> Findings:
+    """Judge every cell. A cell whose records contradict themselves is listed as void with the reason, and no more.
+
+    A damaged one is a row of the table of cells and takes nothing else with it.
+    """
+    first = [judge_curves(cell) for cell in cells]
+    profiles = [profile for _, profile in first if profile is not None]
+    return merge(one or judge_whole(cell, profiles) for cell, (one, _) in zip(cells, first, strict=True))
 
 
 def merge(cells: Iterable[JudgedCell]) -> Findings:

@@ -15,7 +15,7 @@ from bench.plan.compose import compose_points
 from bench.plan.config import CONFIGS, Config, ModelConfig
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
-from bench.records.cells import read_status
+from bench.records.cells import DamagedCell, read_cell, read_status
 from bench.records.identity import cell_id, name_of_file
 from pti_loop.gguf.file_hash import sha256_of
 from pti_loop.parameters import Parameter, declare, declared, parameters_of
@@ -42,9 +42,12 @@ class Cell:
 
     @property
     def state(self) -> str:
-        """`done`, `failed`, `unsupported`, or `missing`."""
+        """`done`, `failed`, `unsupported`, `missing`, or `damaged`: done once, with a file that cannot be read."""
         status = read_status(self.folder)
-        return status["state"] if status else "missing"
+        if status is None:
+            return "damaged" if (self.folder / "status.json").exists() else "missing"
+        done = status["state"] == "done"
+        return "damaged" if done and isinstance(read_cell(self.folder), DamagedCell) else status["state"]
 
     @property
     def engine(self) -> str:
@@ -181,8 +184,9 @@ def method_files(config: Config) -> dict[str, Path]:
 
 
 def _profile_values(config: Config) -> dict:
+    """Plain values of what a profile times: nothing in it is drawn, so that all seeds share one."""
     values = _common(config)
-    for name in ("method", "streams", "temperature", "n_predict", "prompts"):
+    for name in ("method", "streams", "temperature", "n_predict", "prompts", "seed"):
         del values[name]
     values["measure"] = {key: value for key, value in values["measure"].items() if key.startswith("step_")}
     for name in ("llama_bench", "llama_batched_bench"):

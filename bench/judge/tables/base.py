@@ -36,8 +36,8 @@ class ArmFact(ModelFact):
 
     method: str = column("way of decoding")
     short: str = column("the arm in short: method, and every parameter that is not at its usual value", words="arm")
-    streams: int = column("copies or answers decoded together; 1 where the method has one answer and no copies")
-    temperature: float = column("sampling temperature; 0 takes the most likely token", words="T")
+    streams: int | None = column("copies or answers decoded together; 1 where the method has one answer and no copies")
+    temperature: float | None = column("sampling temperature; 0 takes the most likely token", words="T")
     void: bool = column("whether a control failed, so that the row counts for nothing", place=END,
                         default=False)  # fmt: skip
     void_reason: str = column("the controls that failed, with what they say", words="why void",

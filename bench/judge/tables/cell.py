@@ -8,6 +8,9 @@ from typing import Any
 from bench.judge.columns import column, table
 from bench.judge.tables.base import ArmFact, Fact
 
+DAMAGED = "damaged"
+"""State of a cell that cannot be read or judged; no status.json says it."""
+
 
 @table
 class Cell(ArmFact):
@@ -15,7 +18,7 @@ class Cell(ArmFact):
 
     cell: str = column("its id")
     kind: str = column("contrast or profile")
-    state: str = column("done, failed or unsupported")
+    state: str = column("done, failed or unsupported; damaged where its files cannot be read or judged")
     reason: str = column("why it is not done")
     seconds: float | None = column("how long it took", "s", default=None)
     warnings: int = column("controls that ask the reader to look", default=0)

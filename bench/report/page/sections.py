@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from bench.judge.findings import OK, VOID, WARNING
 from bench.judge.tables import TABLES
+from bench.judge.tables.cell import DAMAGED
+from bench.report.page.damaged import damaged
 from bench.report.page.guess_sections import acceptance, distribution, domain, predictions
 from bench.report.page.section import (
     Column,
@@ -131,7 +133,8 @@ def peers(tables: Ordered, index: CellIndex) -> Section:
 
 
 def failures(tables: Ordered, index: CellIndex) -> Section:
-    rows = [row for row in tables.rows("cells") if get(row, "state") not in ("done", None) or is_void(row)]
+    told = ("done", DAMAGED, None)
+    rows = [row for row in tables.rows("cells") if get(row, "state") not in told or is_void(row)]
     columns: list[Column] = [
         ("state", lambda row: number(get(row, "state")) + (", void" if is_void(row) else "")),
         ("cell", ids_of),
@@ -165,4 +168,4 @@ def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Sect
 def all_sections(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> list[Section]:
     makers = (speedup, round_time, step_cost, predictions, acceptance, distribution, domain, memory, controls,
               peers, failures)
-    return [make(tables, index) for make in makers] + [provenance(tables, claims, index)]
+    return [*damaged(tables), *(make(tables, index) for make in makers), provenance(tables, claims, index)]

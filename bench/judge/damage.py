@@ -1,0 +1,55 @@
+"""Judging one cell so that nothing in its files can take another cell's findings away.
+
+What cannot be read comes as a `DamagedCell`; what can be read and not judged becomes one here. It opens no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.errors import innermost_frame
+from bench.judge.cell import JudgedCell, Profile, is_profile, judge_cell, profile_of
+from bench.judge.findings import rerun
+from bench.judge.tables.cell import DAMAGED, Cell
+from bench.records.cells import DamagedCell, StoredCell
+
+
+def judge_curves(cell: StoredCell | DamagedCell) -> tuple[JudgedCell | None, Profile | None]:
+    """A profile, judged, and what others need of it; twice None for a cell that is no profile.
+
+    A profile that cannot be judged says so, and has no curves.
+    """
+    if isinstance(cell, DamagedCell):
+        return damaged_cell(cell), None
+    try:
+        if not is_profile(cell):
+            return None, None
+        profile = profile_of(cell)
+        return judge_cell(cell, [profile]), profile
+    except Exception as error:  # as in `judge_whole`
+        return damaged_cell(_unjudged(cell, error)), None
+
+
+def judge_whole(cell: StoredCell | DamagedCell, profiles: Sequence[Profile]) -> JudgedCell:
+    """Any cell, judged; one that is damaged, or cannot be judged, says that and no more."""
+    if isinstance(cell, DamagedCell):
+        return damaged_cell(cell)
+    try:
+        return judge_cell(cell, profiles)
+    except Exception as error:  # a file that was edited or cut may break any step; the others are judged all the same
+        return damaged_cell(_unjudged(cell, error))
+
+
+def damaged_cell(cell: DamagedCell) -> JudgedCell:
+    """A row of the table of cells, and nothing that counts for a verdict."""
+    judged = JudgedCell()
+    judged.findings.cells.append(
+        Cell(machine=cell.machine, build="", cells=[cell.cell], cell=cell.cell, model="", method="", short="",
+             streams=None, temperature=None, kind="", state=DAMAGED, reason=cell.reason)
+    )  # fmt: skip
+    return judged
+
+
+def _unjudged(cell: StoredCell, error: Exception) -> DamagedCell:
+    why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return DamagedCell(cell.machine, cell.cell, f"it cannot be judged ({why}, {innermost_frame(error)}); {rerun(cell)}")
