@@ -13,4 +13,4 @@ doctor: setup ; @$(PY) -m bench doctor
 sweep: setup ; @$(PY) -m bench sweep $(ARGS)
 audit: setup ; @$(PY) -m bench audit $(FILE)
 peers: setup ; @$(PYTHON) -m bench setup --venv $(VENV) --peers
-clean: ; rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+clean: ; rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis

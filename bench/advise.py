@@ -5,6 +5,7 @@ It measures nothing and decides nothing: the rows come from the judge, the words
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from bench.errors import UserError, nearest
@@ -46,13 +47,18 @@ def advice(model: str, results: Path, machine: str | None = None) -> tuple[Advic
 
     Raises `UserError` when neither holds a finished cell of this model on this machine.
     """
+    from bench.report.page.damaged import damaged_lines
+
     name = machine or _this_machine()
     others: set[str] = set()
     for root in (results, results / REFERENCE):
         folders = cell_folders(root)
         others |= {folder.parent.name for folder in folders}
         mine = [folder for folder in folders if folder.parent.name == name]
-        found = advise(judge_stored(mine), model, name, _methods()) if mine else None
+        findings = judge_stored(mine)
+        for told in damaged_lines(findings.cells):
+            print(told, file=sys.stderr)
+        found = advise(findings, model, name, _methods()) if mine else None
         if found is not None:
             return found, root / name
     elsewhere = sorted(others - {name})
@@ -71,7 +77,7 @@ def _methods() -> dict[str, bool]:
 def _this_machine() -> str:
     from bench.host.provenance import machine
 
-    return machine()["name"]
+    return str(machine()["name"])
 
 
 def model_word(model: str) -> str:

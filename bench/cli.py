@@ -1,24 +1,31 @@
 """The verbs of `python -m bench`. Each imports what it needs when it runs, so that the help comes at once.
 
-A `UserError` becomes one line on standard error and exit code 2. It measures, judges and prints nothing itself.
+A `UserError` becomes one line on standard error and exit code 2, any other error one line and exit code 3. It measures
+and judges nothing itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
-import signal
+import os
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.errors import UserError, nearest
+from bench.errors import UserError, innermost_frame, nearest
+from bench.host import interrupts
 
 if TYPE_CHECKING:
+    from bench.judge.findings import Findings
     from bench.plan.config import Config
 
+OWN = ("bench", "pti_loop", "kernels")
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 USAGE = """usage: python -m bench VERB ...
 
 Is a claimed LLM decoding speed-up real, on this machine, with this model?
@@ -39,31 +46,70 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run a verb; returns the exit code: 0 well, 1 the answer is no, 2 something to mend, 130 interrupted."""
-    if not argv or argv[0] in ("-h", "--help", "help"):
-        print(USAGE, end="")
-        return 0
-    verb, rest = argv[0], list(argv[1:])
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends a sweep kindly gets whole cells too
+    """Run a verb; returns the exit code.
+
+    0 well, 1 the answer is no, 2 something to mend, 3 a fault of the harness, 130 interrupted, 141 nobody reads on.
+    """
     try:
-        if verb not in VERBS:
-            raise UserError(f"unknown verb '{verb}'; {nearest(verb, VERBS)}")
-        return VERBS[verb](rest)
+        code = _run(argv)
+        sys.stdout.flush()  # here, where a full disk is still a sentence
+        return code
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] in ("bench", "pti_loop", "kernels"):
-            raise
-        lacks = f"{sys.executable} lacks {error.name}"
-        print(f"error: {lacks}; run `make setup`, then use .venv/bin/python in its place", file=sys.stderr)
-        return 2
+        return _refuse(str(error))
     except KeyboardInterrupt:
         print("\ninterrupted; every finished cell is kept, the same command goes on from there", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
-        sys.stderr.close()
-        return 1
+        _drop_output()
+        return 141
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] not in OWN:
+            lacks = f"{sys.executable} lacks {error.name}"
+            return _refuse(f"{lacks}; run `make setup`, then use .venv/bin/python in its place")
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            _drop_output()
+            what = error.filename or "a file or the output"
+            return _refuse(f"{what} cannot be written ({error.strerror}); free some room and type the same again")
+        return _refuse(str(error)) if isinstance(error, _sentences()) else _fault(error)
+
+
+def _sentences() -> tuple[type[Exception], ...]:
+    """Errors of the loop that are a sentence for the user; one whose module nobody has imported was not raised."""
+    named = (("pti_loop.engine", "EngineError"), ("pti_loop.gguf.header", "ModelFileError"))
+    return tuple(getattr(sys.modules[module], name) for module, name in named if module in sys.modules)
+
+
+def _run(argv: Sequence[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(USAGE, end="")
+        return 0
+    verb, rest = argv[0], list(argv[1:])
+    interrupts.answer()
+    if verb not in VERBS:
+        raise UserError(f"unknown verb '{verb}'; {nearest(verb, VERBS)}")
+    return VERBS[verb](rest)
+
+
+def _refuse(sentence: str) -> int:
+    """Say what is to be mended; returns exit code 2."""
+    print(f"error: {sentence}", file=sys.stderr)
+    return 2
+
+
+def _fault(error: Exception) -> int:
+    """Say that an error is ours, so that exit code 1 always means that the answer is no; returns exit code 3."""
+    if os.environ.get("BENCH_TRACEBACK"):
+        traceback.print_exception(error)
+    said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": ")
+    print(f"error: a fault of the harness, please report it: {said} ({innermost_frame(error)}); the same with "
+          "BENCH_TRACEBACK=1 in front shows the traceback", file=sys.stderr)  # fmt: skip
+    return 3
+
+
+def _drop_output() -> None:
+    """Send what standard output still holds nowhere: the interpreter would try again at its end, and complain."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _help(verb: str, rest: Sequence[str], text: str) -> bool:
@@ -88,6 +134,10 @@ Settings and their defaults: bench/plan/config.py. What the groups have to choos
 
 
 def _run_sweep(rest: list[str]) -> tuple[int, Config]:
+    from pti_loop.load_first import load_first
+
+    if "model.engine=hf" not in rest:
+        load_first()
     from bench.run.sweep import summary, sweep
 
     outcome, config = sweep(rest)
@@ -100,15 +150,13 @@ def _all(rest: list[str]) -> int:
         return 0
     chosen = rest if any("experiment=" in word for word in rest) else ["+experiment=pti", *rest]
     code, config = _run_sweep(chosen)
-    _write(config, figures=True)
-    return code
+    return max(code, _write(config, figures=True))
 
 
 def _report(rest: list[str]) -> int:
     if _help("report", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\nFrom stored results only."):
         return 0
-    _write(_settings(rest), figures=True)
-    return 0
+    return _write(_settings(rest), figures=True)
 
 
 def _figures(rest: list[str]) -> int:
@@ -120,7 +168,7 @@ def _figures(rest: list[str]) -> int:
     findings, claims = _judged(config)
     for path in write_figures(findings, claims, Path(config.reports)):
         print(path)
-    return 0
+    return _tell_damaged(findings)
 
 
 def _settings(rest: list[str]) -> Config:
@@ -168,7 +216,17 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _write(config: Config, figures: bool) -> None:
+def _tell_damaged(findings: Findings) -> int:
+    """Name the cells that could not be read or judged; returns 1 where there are any, else 0."""
+    from bench.report.page.damaged import damaged_lines
+
+    lines = damaged_lines(findings.cells)
+    print("".join(f"{line}\n" for line in lines), end="", file=sys.stderr)
+    return 1 if lines else 0
+
+
+def _write(config: Config, figures: bool) -> int:
+    """Judge, write the report and print its verdicts; returns 1 where a cell is damaged, else 0."""
     from rich.console import Console
 
     from bench.report import print_predictions, print_verdicts, write_report
@@ -179,6 +237,7 @@ def _write(config: Config, figures: bool) -> None:
     console = Console()
     print_predictions(findings.predictions, console)
     print_verdicts(claims, Path(config.reports), console)
+    return _tell_damaged(findings)
 
 
 def _audit(rest: list[str]) -> int:

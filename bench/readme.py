@@ -74,12 +74,13 @@ def put(text: str, made: str) -> str:
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Write the table into README.md."""
+    """Write the table into README.md. Raises `UserError` where a cell of the reference is damaged."""
     from bench.judge import judge
-    from bench.records.cells import load_cells
+    from bench.records.cells import load_cell, whole_cells
 
     readme = ROOT / "README.md"
-    readme.write_text(put(readme.read_text(), table(judge(load_cells(REFERENCE)))))
+    cells = [load_cell(folder) for folder in whole_cells(REFERENCE)]
+    readme.write_text(put(readme.read_text(), table(judge(cells))))
 
 
 if __name__ == "__main__":

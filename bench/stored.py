@@ -15,10 +15,10 @@ from typing import Any
 from bench.children import children
 from bench.host.cpus import available_cpus
 from bench.judge import merge
-from bench.judge.cell import Part, Profiles, is_profile, judge_cell, profile_of
+from bench.judge.cell import Part, Profiles
+from bench.judge.damage import Judged, judge_curves, judge_whole
 from bench.judge.findings import Findings
-from bench.judge.measure.step_cost import Curve
-from bench.records.cells import has_table, load_cell
+from bench.records.cells import has_table, read_cell
 
 Map = Callable[[Callable[[Path], Any], Sequence[Path]], Iterator[Any]]
 
@@ -33,7 +33,7 @@ def judge_stored(folders: Sequence[Path], processes: int | None = None) -> Findi
     """Judge the cells of some folders, each read on its own, in the order of the folders.
 
     `processes` is how many share the work, by default what the machine and the number of cells are good for.
-    Raises `UserError` for a damaged cell.
+    A damaged cell is a row of the table of cells.
     """
     count = processes or min(available_cpus(), MOST_PROCESSES, len(folders) // FEWEST_A_PROCESS)
     with _mapped(count) as spread:
@@ -57,14 +57,9 @@ def _mapped(count: int) -> Iterator[Map]:
         yield partial(pool.map, chunksize=CHUNK)
 
 
-def _judge_curves(folder: Path) -> tuple[Part | None, tuple[Any, list[Curve]] | None]:
-    """A profile's part and what others need of it; twice None for a cell that has steps and is no profile."""
-    cell = load_cell(folder)
-    if not is_profile(cell):
-        return None, None
-    profile = profile_of(cell)
-    return judge_cell(cell, [profile]), profile
+def _judge_curves(folder: Path) -> Judged:
+    return judge_curves(read_cell(folder))
 
 
 def _judge_folder(folder: Path, profiles: Profiles) -> Part:
-    return judge_cell(load_cell(folder), profiles)
+    return judge_whole(read_cell(folder), profiles)

@@ -130,7 +130,7 @@ class Head(Protocol):
         """
 
     def logits(self) -> NDArray[np.float32]:
-        """As a context's."""
+        """As a context's: view of float32 (n_outputs, n_vocab). Raises `EngineError`."""
 
     def greedy(self) -> list[int]:
         """As a context's."""

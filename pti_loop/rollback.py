@@ -15,7 +15,7 @@ from pti_loop.engine import Context, Unsupported
 
 
 class Rewind:
-    """Drop the newest tokens in place. Raises `Unsupported` when the memory refuses."""
+    """Drop the newest tokens in place."""
 
     copies = 0
     """Copies of the sequence that a mark makes, and a rollback; an engine may make them during its next decode."""
@@ -27,7 +27,10 @@ class Rewind:
         """Before tokens that may be wrong are decoded; `held` are in the sequence."""
 
     def forget(self, keep: int) -> int:
-        """After a miss: keep the first `keep` tokens. Returns how many are held."""
+        """After a miss: keep the first `keep` tokens. Returns how many are held.
+
+        Raises `Unsupported` when the memory refuses.
+        """
         if not self.ctx.rewind(self.sequence, keep):
             raise Unsupported(
                 "this model's memory does not drop its newest tokens; method.rollback=auto finds a strategy that works"

@@ -6,25 +6,30 @@ says by itself is in `bench.judge.cell`; `bench.stored` judges a folder of cells
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from bench.judge.cell import Part, is_profile, judge_cell, profile_of
+from bench.judge.cell import Part
+from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
 from bench.judge.measure.domain import domain_rows
 from bench.judge.measure.roofline import bandwidth_rows
 
 if TYPE_CHECKING:
-    from bench.records.cells import StoredCell
+    from bench.records.cells import DamagedCell, StoredCell
 
 __all__ = ["Findings", "judge", "merge"]
 
 
-def judge(cells: list[StoredCell]) -> Findings:
-    """Judge every cell. A cell whose records contradict themselves is listed as void with the reason, and no more."""
-    profiles = [profile_of(cell) for cell in cells if is_profile(cell)]
-    return merge(judge_cell(cell, profiles) for cell in cells)
+def judge(cells: Sequence[StoredCell | DamagedCell]) -> Findings:
+    """Judge every cell. A cell whose records contradict themselves is listed as void with the reason, and no more.
+
+    A damaged one is a row of the table of cells and takes nothing else with it.
+    """
+    first = [judge_curves(cell) for cell in cells]
+    profiles = [profile for _, profile in first if profile is not None]
+    return merge(part or judge_whole(cell, profiles) for cell, (part, _) in zip(cells, first, strict=True))
 
 
 def merge(parts: Iterable[Part]) -> Findings:

@@ -94,7 +94,7 @@ def judge_cell(cell: StoredCell, profiles: Profiles) -> Part:
     elif part.done and cell.config.get("kind") == "contrast":
         controls = _judge_contrast(cell, profiles, part)
     part.findings.controls += [control.row(cell) for control in controls]
-    part.findings.cells.append(_cell_row(cell, controls))
+    part.findings.cells.append(cell_row(cell, controls))
     return part
 
 
@@ -158,7 +158,8 @@ def _timeline_rows(cell: StoredCell, table: RunTable) -> list[Row]:
     return [{**origin(cell), **subject(cell), "cell": cell.cell, "run": int(table.run[middle]), **points}]
 
 
-def _cell_row(cell: StoredCell, controls: list[Control]) -> Row:
+def cell_row(cell: StoredCell, controls: list[Control]) -> Row:
+    """A cell's row of the table of cells: what it is, under which conditions, and what became of it."""
     gpus = (cell.env.get("machine") or {}).get("gpus") or []
     return {
         **origin(cell),

@@ -14,17 +14,18 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, astuple, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import yaml
 
 from bench.errors import UserError
-from bench.records import schema_1
+from bench.records import partial_cells, schema_1
+from bench.records.cell_shape import fault_in
 from bench.records.rows import SCHEMA, STATUSES, TABLES, columns
 
 REFERENCE = "reference"
@@ -32,6 +33,9 @@ REFERENCE = "reference"
 
 
 Columns = Mapping[str, np.ndarray]
+_Read = TypeVar("_Read")
+MOST_LETTERS = 300
+"""Of a reason: what a damaged file says of itself may be as long as the file."""
 _KINDS = {"int": "i8", "float": "f8"}
 
 
@@ -51,6 +55,15 @@ class StoredCell:
     draws: Columns
     steps: Columns
     counts: Columns
+
+
+@dataclass(frozen=True)
+class DamagedCell:
+    """A cell that cannot be read or judged, and why, in one sentence that names the file and no folder."""
+
+    machine: str
+    cell: str
+    reason: str
 
 
 def check_writable(root: Path) -> None:
@@ -86,7 +99,7 @@ def write_cell(folder: Path, *, config: Mapping, env: Mapping, status: Mapping, 
     if status.get("state") not in STATUSES:
         raise ValueError(f"a cell cannot be '{status.get('state')}'")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    temporary = partial_cells.make_partial(folder)
     try:
         (temporary / "cell.yaml").write_text(yaml.safe_dump({"schema": SCHEMA, **config}, sort_keys=True))
         _write_json(temporary / "env.json", env)
@@ -99,7 +112,7 @@ def write_cell(folder: Path, *, config: Mapping, env: Mapping, status: Mapping, 
                 (temporary / f"{name}.csv.gz").write_bytes(data)
         _write_json(temporary / "status.json", status)
         os.chmod(temporary, 0o755)
-        _replace(temporary, folder)
+        partial_cells.put_in_place(temporary, folder)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -109,31 +122,13 @@ def _write_json(path: Path, value: Mapping) -> None:
     path.write_text(json.dumps(value, indent=1, sort_keys=True, allow_nan=True) + "\n")
 
 
-def _replace(new: Path, old: Path) -> None:
-    """Rename over an existing folder: the old one steps aside first, so a reader sees one whole cell or none."""
-    aside = None
-    if old.exists():
-        aside = old.with_name(f".{old.name}.old")
-        shutil.rmtree(aside, ignore_errors=True)
-        old.rename(aside)
-    new.rename(old)
-    if aside:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def sweep_leftovers(machine_folder: Path) -> None:
-    """Remove half-written cells of a sweep that was killed. Only call while holding the device's lock."""
-    for path in machine_folder.glob(".*"):
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-
-
 def read_status(folder: Path) -> dict | None:
     """status.json of a cell, or None when there is no whole cell."""
     try:
-        return json.loads((folder / "status.json").read_text())
-    except (OSError, ValueError):
+        status = json.loads((folder / "status.json").read_text())
+    except (OSError, ValueError, RecursionError):
         return None
+    return None if fault_in("status.json", status) else status
 
 
 @lru_cache
@@ -155,7 +150,7 @@ def _columns(path: Path, record: type) -> Columns:
     known = [field for field in fields(record) if field.name in header]
     absent = {field.name: field.default for field in fields(record) if field.name not in header}
     if header != [field.name for field in known] or MISSING in absent.values():
-        raise UserError(f"{path} has the columns {header}, this version reads {columns(record)}")
+        raise ValueError(f"it has the columns {header}, this version reads {columns(record)}")
     # No word is longer than its line, so nothing is cut off.
     word = f"U{max(map(len, lines))}"
     kinds = [(field.name, _KINDS.get(str(field.type), word)) for field in known]
@@ -164,39 +159,64 @@ def _columns(path: Path, record: type) -> Columns:
     return found | {name: np.full(len(rows), default) for name, default in absent.items()}
 
 
-READERS = {1: schema_1.converted, SCHEMA: dict}
+def _mapping(path: Path) -> dict:
+    """A file of `bench.records.cell_shape.SHAPES`. Raises ValueError where its content is of another shape."""
+    text = path.read_text(encoding="utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    value = yaml.load(text, Loader=loader) if path.suffix == ".yaml" else json.loads(text)
+    # Before its shape: a later schema may have another one.
+    schema = value.get("schema") if path.name == "cell.yaml" and isinstance(value, dict) else SCHEMA
+    if type(schema) is not int or schema not in READERS:
+        newer = isinstance(schema, int) and schema > SCHEMA
+        way = f": a later release of pti-bench, with schema {schema} in its CHANGELOG, reads it" if newer else ""
+        raise ValueError(f"it is of schema {schema!r}, this version reads 1 to {SCHEMA}{way}")
+    if fault := fault_in(path.name, value):
+        raise ValueError(fault)
+    return READERS[schema](value) if path.name == "cell.yaml" else value
+
+
+READERS: Mapping[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: schema_1.converted, SCHEMA: dict}
 """What makes a configuration of each schema one of today's."""
 
 
-def _of_today(folder: Path, config: dict) -> dict:
-    """The configuration in today's schema. Raises `UserError` for one that this version does not know."""
-    schema = config.get("schema")
-    if schema not in READERS:
-        newer = isinstance(schema, int) and schema > SCHEMA
-        way = f"release {schema}.0 or later of pti-bench reads it" if newer else f"known are {sorted(READERS)}"
-        raise UserError(f"{folder}/cell.yaml is of schema {schema}, this version reads up to {SCHEMA}; {way}")
-    return READERS[schema](config)
+def _part(read: Callable[[], _Read], name: str) -> _Read:
+    """What a file of a cell holds. Raises `UserError` that names the file, whatever is wrong with it."""
+    try:
+        return read()
+    except Exception as error:  # a damaged file may say anything to its reader: zlib.error, RecursionError and so on
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+        raise UserError(f"{name}: {' '.join(why.split())[:MOST_LETTERS]}") from error
+
+
+def read_cell(folder: Path) -> StoredCell | DamagedCell:
+    """Read one cell; one with a damaged file is told as such, with the reason, and raises nothing."""
+    machine, cell = folder.parent.name, folder.name
+    try:
+        config = _part(lambda: _mapping(folder / "cell.yaml"), "cell.yaml")
+        parts = {name: _part(lambda name=name: _mapping(folder / f"{name}.json"), f"{name}.json")
+                 for name in ("env", "facts", "status")}  # fmt: skip
+        tables = {name: _part(lambda name=name, record=record: _columns(folder / f"{name}.csv.gz", record),
+                              f"{name}.csv.gz") for name, record in TABLES.items()}  # fmt: skip
+    except UserError as error:
+        return DamagedCell(machine, cell, str(error))
+    return StoredCell(machine=machine, cell=cell, config=config, **parts, **tables)
 
 
 def load_cell(folder: Path) -> StoredCell:
     """Read one cell. Raises `UserError` naming the file when it is damaged or of another schema."""
-    try:
-        config = yaml.load((folder / "cell.yaml").read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        config = _of_today(folder, config)
-        parts = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("env", "facts", "status")}
-        tables = {name: _columns(folder / f"{name}.csv.gz", record) for name, record in TABLES.items()}
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise UserError(f"the cell {folder} is damaged ({error}); remove the folder and run the sweep again") from error
-    return StoredCell(machine=folder.parent.name, cell=folder.name, config=config, **parts, **tables)
+    found = read_cell(folder)
+    if isinstance(found, DamagedCell):
+        raise UserError(f"the cell {folder} is damaged ({found.reason}); remove the folder and run the sweep again")
+    return found
 
 
-def load_cells(root: Path) -> list[StoredCell]:
-    """All whole cells of `root/<machine>/<cell>/`, in order of machine and id.
+def load_cells(root: Path) -> list[StoredCell | DamagedCell]:
+    """All whole cells of `root/<machine>/<cell>/`, in order of machine and id; damaged ones are told as such.
 
     When there are none, those of `root/reference/`, which come with the project. Raises `UserError` when there is no
-    such folder, or a cell is damaged.
+    such folder.
     """
-    return [load_cell(folder) for folder in whole_cells(root)]
+    return [read_cell(folder) for folder in whole_cells(root)]
 
 
 def whole_cells(root: Path) -> list[Path]:

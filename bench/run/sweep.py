@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,19 +17,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.errors import UserError
+from bench.errors import UserError, is_own
 from bench.host import process_group
 from bench.plan.cells import Cell, cells
 from bench.plan.compose import compose_points
 from bench.plan.config import Config
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
-from bench.records.cells import check_writable, sweep_leftovers, write_cell
+from bench.records.cells import check_writable, write_cell
+from bench.records.partial_cells import clear_leftovers
 from bench.run import engines
 from pti_loop.gguf.file import GgufFile
 
 ROOT = Path(__file__).resolve().parents[2]
 _LAST_WORDS = 3
+_ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
 _CHILD = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
 """Progress comes at once, and a crash names the line that it happened in."""
 
@@ -123,9 +126,13 @@ def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
     began = time.monotonic()
     device = "gpu" if _offloads(config) else "cpu"
     with DeviceLock(device):
-        sweep_leftovers(planned[0].folder.parent)
-        outcome.kept = [cell for cell in planned if cell.state == "done"]
-        todo = [cell for cell in planned if cell.state != "done"]
+        clear_leftovers(planned[0].folder.parent)
+        states = {cell.id: cell.state for cell in planned}
+        outcome.kept = [cell for cell in planned if states[cell.id] == "done"]
+        todo = [cell for cell in planned if states[cell.id] != "done"]
+        for cell in todo:
+            if states[cell.id] == "damaged":
+                print(f"damaged, measured again: {cell.id} {cell.label}", flush=True)
         with Progress(todo, len(outcome.kept)) as progress:
             for cell in todo:
                 progress.start(cell)
@@ -144,20 +151,22 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
 
     KeyboardInterrupt ends the child and leaves no trace of the cell.
     """
+    environment = environment | {"threads": cell.config["engine"]["threads"]}  # points of a sweep may differ in them
     job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path),
            "peers": cell.peers, "files": {key: str(path) for key, path in cell.files.items()},
            "folder": str(cell.folder.resolve()), "environment": environment}  # fmt: skip
     before = cell.folder / "status.json"
     stamp = before.stat().st_mtime_ns if before.exists() else 0
     child = subprocess.Popen(
-        [sys.executable, "-m", "bench.run.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, "-m", "bench.run.cell_process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True, env=os.environ | _CHILD,
+        preexec_fn=process_group.dies_with_parent(),
     )  # fmt: skip
     try:
         errors = _feed(child, json.dumps(job), progress)
     except BaseException:
         process_group.end(child)  # a peer program that it runs must not go on measuring
-        sweep_leftovers(cell.folder.parent)
+        clear_leftovers(cell.folder.parent)
         raise
     after = cell.folder / "status.json"
     if child.returncode == 0 and after.exists() and after.stat().st_mtime_ns != stamp:
@@ -174,6 +183,7 @@ def _feed(child: subprocess.Popen, job: str, progress) -> str:
     errors: list[str] = []
     listener = threading.Thread(target=lambda: errors.extend(child.stderr), daemon=True)
     listener.start()
+    cleared = process_group.clear_after(child)  # else a peer would go on, beside the next cell
     try:
         child.stdin.write(job)
         child.stdin.close()
@@ -185,7 +195,7 @@ def _feed(child: subprocess.Popen, job: str, progress) -> str:
             progress.advance(told["share"], told["label"])
         except (ValueError, KeyError, TypeError):
             errors.append(line)
-    child.wait()
+    cleared.join()
     listener.join(timeout=5)
     return "".join(errors)
 
@@ -194,8 +204,7 @@ def crash_sentence(code: int, errors: str) -> str:
     """Why a child died, from its exit code and the last lines that it wrote."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     asserted = [line for line in lines if "GGML_ASSERT" in line]
-    where = next((line for line in lines if line.startswith("File ")), "")  # of the fault handler: innermost first
-    said = asserted[-1] if asserted else where or " | ".join(lines[-_LAST_WORDS:]) or "it printed nothing"
+    said = asserted[-1] if asserted else _place(lines) or " | ".join(lines[-_LAST_WORDS:]) or "it printed nothing"
     if code < 0:
         name = signal.Signals(-code).name
         hint = {
@@ -204,6 +213,22 @@ def crash_sentence(code: int, errors: str) -> str:
         }.get(name, "")
         return f"the process was ended by {name}: {said}{hint}"
     return f"the process ended with code {code}: {said}"
+
+
+def _place(lines: list[str]) -> str:
+    """Where a child failed, from what Python printed: the innermost frame of our own code, else of any.
+
+    The fault handler prints frames innermost first, a traceback has them last, with the error below.
+    """
+    begins = [place for place, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    lines = lines[begins[-1] :] if begins else lines
+    frames = [(place, line) for place, line in enumerate(lines) if line.startswith("File ")]
+    own = [(place, line) for place, line in frames if is_own(line.partition('"')[2].partition('"')[0])] or frames
+    if not own:
+        return ""
+    where = re.sub(r'"[^"]*/', '"', own[-1 if begins else 0][1])  # records travel, and a folder tells about a machine
+    error = next((line for line in lines[frames[-1][0] + 1 :] if _ERROR.match(line)), lines[-1])
+    return f"{error} ({where})" if begins else where
 
 
 def summary(outcome: Outcome) -> list[str]:

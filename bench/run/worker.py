@@ -1,20 +1,17 @@
-"""One cell in a process of its own: loads the model, measures, writes the cell. Started by `bench.run.sweep`.
+"""One cell in a process of its own: loads the model, measures, writes the cell. Started by `bench.run.cell_process`.
 
-It reads one JSON job from standard input and prints a line `{"share": .., "label": ..}` as it goes on. A `GGML_ASSERT`,
-a kill or an exception here costs one cell, not the sweep. It imports neither pandas nor Hydra.
+It prints a line `{"share": .., "label": ..}` as it goes on. A `GGML_ASSERT`, a kill or an exception here costs one
+cell, not the sweep. It imports neither pandas nor Hydra.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import re
-import signal
-import sys
 import time
 from pathlib import Path
 
-from bench.errors import UserError
+from bench.errors import UserError, innermost_frame
 from bench.plan.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
 from bench.records.cells import write_cell
 from bench.run.arms import Prompt
@@ -23,7 +20,6 @@ from bench.run.engines import engine
 _GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfig, "measure": MeasureConfig,
            "peers": PeersConfig, "method": MethodConfig}  # fmt: skip
 
-_PR_SET_PDEATHSIG = 1
 _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
 
 
@@ -143,16 +139,8 @@ def _process(facts: dict, model) -> dict:
     return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers}
 
 
-def _die_with_parent() -> None:
-    """A sweep that is killed must not leave a process behind that still loads the machine. Linux only."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def main() -> int:
-    """Entry of the child process. Exit code 0: the cell is written, whatever its state."""
-    _die_with_parent()
-    job = json.loads(sys.stdin.read())
+def run(job: dict) -> int:
+    """Measure and write one cell. Exit code 0: the cell is written, whatever its state."""
     began = time.monotonic()
     facts, tables = {}, {}
     try:
@@ -170,17 +158,13 @@ def main() -> int:
 
 
 def _status_of(error: Exception) -> dict:
-    import traceback
-
     from pti_loop.engine import EngineError, Unsupported
 
     if isinstance(error, Unsupported):
         return {"state": "unsupported", "reason": _FOLDER.sub("", str(error))}
     if isinstance(error, (UserError, EngineError)):
         return {"state": "failed", "reason": _FOLDER.sub("", str(error))}
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    reason = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-    return {"state": "failed", "reason": reason}
+    return {"state": "failed", "reason": f"{type(error).__name__}: {error} ({innermost_frame(error)})"}
 
 
 def _engine_log() -> str:
@@ -188,7 +172,3 @@ def _engine_log() -> str:
     from pti_loop.llama import model as llama
 
     return _FOLDER.sub("", llama.log().since())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,7 @@
 """`python -m bench doctor`: what this machine is, whether the main job can run on it, and what cannot, with the reason.
 
-It measures nothing. Every finding is a line; the exit code is 1 when the main job (the default sweep) cannot run.
+It measures nothing. Every finding is a line; the exit code is 1 when no sweep can run. That the default model is absent
+is no reason where another one is here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,11 +48,13 @@ def main(argv: list[str] | None = None) -> int:
     if argv and argv[0] in ("-h", "--help"):
         print(f"usage: python -m bench doctor\n\n{__doc__.strip()}")
         return 0
-    failed = False
+    failed, default = False, True
     for finding in findings():
         failed |= finding.ok is False
+        default &= finding.label != "model" or finding.ok is True
         print(f"{_MARKS[finding.ok]:>4}  {finding.label:<19} {finding.text}", flush=True)
-    print("\nthe main job cannot run here; mend the lines marked FAIL" if failed else "\n`make bench` can run here")
+    can = "`make bench` can run here" if default else "a sweep of another model than the default one can run here"
+    print("\nno sweep can run here; mend the lines marked FAIL" if failed else f"\n{can}")
     return 1 if failed else 0
 
 
@@ -63,15 +66,19 @@ def findings() -> Iterator[Finding]:
         yield Finding("environment", False, f"{sys.executable} lacks {', '.join(missing)}; run `make setup`")
         return
     stamp = setup.read_stamp(Path(sys.prefix))
-    model = default_model()
-    yield _model_line("model", model)
+    others = other_models()
+    own = default_model()
+    yield _model_line("model", own, others)
+    # Another model does as well to tell whether the engine decodes here.
+    usable = (path for path in (own, *others) if path and _model_line("model found", path).ok)
+    model = next(usable, None)
     decode = decode_check(model, bool(stamp.get("native"))) if model else None
     if decode:
         yield decode
     # The engine's own description needs the engine loaded, which the child has just shown to be safe.
     if decode is None or decode.ok:
         yield from _engine()
-    yield from (_model_line("model found", path) for path in other_models())
+    yield from (_model_line("model found", path) for path in others)
     yield _writable(ROOT / "results")
     yield from _tools()
     yield from _limits()
@@ -167,20 +174,28 @@ def other_models(limit: int = 8) -> list[Path]:
     return [path for path in models if "-of-" not in path.name or "-00001-of-" in path.name][:limit]
 
 
-def _model_line(label: str, path: Path | None) -> Finding:
+def _model_line(label: str, path: Path | None, others: Sequence[Path] = ()) -> Finding:
+    """A model's line. The default one fails only where none of `others` can stand in for it."""
     from bench.host.memory import usable_memory
     from pti_loop.gguf import file as gguf_file
 
+    def unusable(why: str) -> Finding:
+        if label != "model":
+            return Finding(label, None, why)
+        other = next((path for path in others if _model_line("model found", path).ok), None)
+        if other is None:
+            return Finding(label, False, why)
+        return Finding(label, None, f"{why}; a sweep can have another: model=gguf model.path={other}")
+
     if path is None:
-        return Finding(label, False, "the default model is not installed; run `make setup`")
-    main_one = label == "model"
+        return unusable("the default model is not installed; run `make setup`")
     try:
         model = gguf_file.read(path)
     except gguf_file.ModelFileError as error:
-        return Finding(label, False if main_one else None, str(error))
+        return unusable(str(error))
     text = f"{model.name} {model.quantization}, {model.tensor_bytes / 1e6:.0f} MB of weights, {path}"
     if model.tensor_bytes > usable_memory():
-        return Finding(label, False if main_one else None, f"{text}: larger than the memory")
+        return unusable(f"{text}: larger than the memory")
     return Finding(label, True, text)
 
 

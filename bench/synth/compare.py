@@ -44,7 +44,7 @@ def interval_of_median(values: Sequence[float], confidence: float = 0.95) -> tup
 
 
 class Weights:
-    """The tensors of a file by name: type, place in the file, and bytes."""
+    """The tensors of a file by name: type, place in the file, and bytes. Raises `UserError` when it is not there."""
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
@@ -80,6 +80,7 @@ class Stepper:
         return statistics.median(taken[WARM_UP:]) / 1e9, self.ctx.logits()[0].copy()
 
     def close(self) -> None:
+        """Free the context and the model."""
         self.ctx.close()
         self.model.close()
 

@@ -39,7 +39,10 @@ class Described(Protocol):
 
 
 def type_bytes(name: str) -> Fraction:
-    """Bytes of one element of a cache or tensor type, by ggml's name in any case; exact, since blocks may be odd."""
+    """Bytes of one element of a cache or tensor type, by ggml's name in any case; exact, since blocks may be odd.
+
+    Raises `ModelFileError` when there is no such type.
+    """
     for known, block, size in TENSOR_TYPES.values():
         if known == name.upper():
             return Fraction(size, block)

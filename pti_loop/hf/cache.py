@@ -185,7 +185,10 @@ class SequenceCache(Cache):
         return layer if isinstance(layer, DummyLayer) else _AttentionSlab(layer, n_seq_max, n_ctx)
 
     def begin(self, placement: Placement) -> torch.Tensor | dict[str, torch.Tensor | None]:
-        """Prepare a pass. Returns the mask that the model wants: one, or one for each type of layer."""
+        """Prepare a pass. Returns the mask that the model wants: one, or one for each type of layer.
+
+        A mask is bool (members, 1, width, length), None for layers that take none.
+        """
         for layer in self.attention:
             layer.placement = placement
         for layer in self.recurrent:

@@ -142,7 +142,10 @@ class LlamaContext:
         return view
 
     def scores(self) -> NDArray[np.float32]:
-        """The same with the end-of-generation columns as the model has them, until `logits` overwrites them."""
+        """The same (n_outputs, n_vocab) with the end-of-generation columns as the model has them, until `logits` runs.
+
+        Raises `EngineError` when the last decode left none.
+        """
         # With samplers in its graph llama.cpp keeps no logits, but its buffer is there and holds something.
         address = None if self._samplers else self._logits_at(self.handle)
         if not address:

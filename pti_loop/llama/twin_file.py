@@ -13,6 +13,7 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -34,6 +35,12 @@ KINDS = {
 TABLES = {name.lower(): number for number, (name, block, _) in TENSOR_TYPES.items() if block > 1}
 """Types that the table of words and the output matrix may be given beside the kind's own choice, often 6 or 8 bits."""
 _PLANNED = re.compile(r"model size\s+=\s+([\d.]+) MiB.*?quant size\s+=\s+([\d.]+) MiB", re.DOTALL)
+CHILD = """import sys
+from pti_loop.load_first import load_first
+load_first()
+from pti_loop.llama.twin_file import quantise
+sys.exit(quantise(*sys.argv[1:]))"""
+"""The program of the process that quantises: with the library loaded first, which no import of this module allows."""
 _MIB = 1024 * 1024
 
 
@@ -124,7 +131,7 @@ def _plan(source: gguf_file.GgufFile, kind: str, log: str) -> tuple[float, float
 
 def _child(source: Path, part: Path, kind: str, threads: int, lock: int, plan: bool) -> str:
     """Run the quantiser in a process of its own; returns its log. It ends when this process does."""
-    command = [sys.executable, "-m", "pti_loop.llama.twin_file", str(source.absolute()), str(part.absolute()), kind,
+    command = [sys.executable, "-c", CHILD, str(source.absolute()), str(part.absolute()), kind,
                str(threads), str(int(plan))]  # fmt: skip
     # Leaving the block closes the child's standard input, which ends it, also when this process is interrupted.
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -142,8 +149,9 @@ def _last(log: str) -> str:
     return lines[-1] if lines else "it printed nothing"
 
 
-def _quantise(source: str, part: str, kind: str, threads: str, plan: str) -> int:
+def quantise(source: str, part: str, kind: str, threads: str, plan: str) -> int:
     """The child's work. The library writes its log to standard error, where the parent reads it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored in a background job, and too late an answer in the library
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from llama_cpp import llama_cpp as lib
 
@@ -165,7 +173,3 @@ def _end_with_parent() -> None:
     """Standard input is the parent's and says nothing: its end is the parent's."""
     os.read(0, 1)  # not sys.stdin, whose lock would be held when the interpreter ends
     os._exit(1)
-
-
-if __name__ == "__main__":
-    sys.exit(_quantise(*sys.argv[1:]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from bench.cli import USAGE, VERBS, main
+from bench.errors import nearest
+from pti_loop.engine import EngineError
+from pti_loop.gguf.header import ModelFileError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -93,3 +98,82 @@ def test_audit_of_the_published_ledger(tmp_path, capsys):
     printed = capsys.readouterr().out
     for said in ("317", "83", "10.0", "DUPLICATE"):
         assert said in printed
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("parent", [signal.SIG_DFL, signal.SIG_IGN])
+def test_a_signal_ends_a_verb_whatever_the_parent_does_with_it(number, parent):
+    """A shell starts a background job with SIGINT ignored."""
+    code = (
+        "import sys, time; from bench import cli\n"
+        "cli.VERBS['doctor'] = lambda rest: print('here', flush=True) or time.sleep(60)\n"
+        "sys.exit(cli.main(['doctor']))"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, preexec_fn=lambda: signal.signal(number, parent))  # fmt: skip
+    assert child.stdout.readline() == "here\n"
+    child.send_signal(number)
+    _, errors = child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert "interrupted" in errors
+
+
+def test_an_unexpected_error_is_a_fault_of_the_harness_and_code_3(monkeypatch, capsys):
+    def breaks(rest):
+        return nearest(None, ["a"])  # an error inside a library, below our own code
+
+    monkeypatch.setitem(VERBS, "doctor", breaks)
+    assert main(["doctor"]) == 3
+    said = capsys.readouterr().err
+    assert said.startswith("error: a fault of the harness, please report it: TypeError: ")
+    assert said.count("\n") == 1 and "BENCH_TRACEBACK=1" in said
+    assert re.search(r"\(errors\.py:\d+\);", said), "the innermost frame of our own code"
+    monkeypatch.setenv("BENCH_TRACEBACK", "1")
+    assert main(["doctor"]) == 3
+    shown = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in shown and "difflib.py" in shown and said in shown
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("x"), RecursionError(), AssertionError(), EOFError("cut"), OSError(5, "EIO"),
+     ModuleNotFoundError("no", name="bench.gone"), UnicodeDecodeError("a", b"", 0, 1, "c")],
+)  # fmt: skip
+def test_every_error_that_is_no_users_is_code_3(monkeypatch, capsys, error):
+    def breaks(rest):
+        raise error
+
+    monkeypatch.setitem(VERBS, "doctor", breaks)
+    assert main(["doctor"]) == 3
+    assert type(error).__name__ in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [EngineError("it does not load; run `make setup`"), ModelFileError("x is cut")])
+def test_an_error_of_the_engine_is_for_the_user(monkeypatch, capsys, error):
+    def breaks(rest):
+        raise error
+
+    monkeypatch.setitem(VERBS, "doctor", breaks)
+    assert main(["doctor"]) == 2
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["report", "--help"]])
+def test_output_on_a_full_disk_is_a_sentence_and_code_2(words):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "bench", *words]
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: a file or the output cannot be written (No space left on device); free some room and type the same "
+        "again\n"
+    )
+
+
+def test_a_reader_that_has_gone_is_not_the_answer_no():
+    code = "import sys; from bench import cli; cli.VERBS['doctor'] = lambda rest: print('x' * 10**6) or 0; "
+    reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
+    reader.wait()
+    done = subprocess.run([sys.executable, "-c", code + "sys.exit(cli.main(['doctor']))"], cwd=ROOT,
+                          stdout=reader.stdin, stderr=subprocess.PIPE)  # fmt: skip
+    assert (done.returncode, done.stderr) == (141, b"")

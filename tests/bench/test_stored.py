@@ -61,10 +61,15 @@ def test_processes_and_order_change_nothing(root: Path) -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("cell", ["cell04", "profile00000"])
-def test_a_damaged_cell_is_a_user_error_wherever_it_is_read(root: Path, cell: str, processes: int) -> None:
+def test_a_damaged_cell_is_a_row_wherever_it_is_read(root: Path, cell: str, processes: int) -> None:
     (root / "box" / cell / "facts.json").write_text("{")
-    with pytest.raises(UserError, match=f"the cell .*{cell} is damaged"):
-        judge_stored(whole_cells(root), processes)
+    findings = judge_stored(whole_cells(root), processes)
+    assert repr(findings) == repr(judge(load_cells(root)))
+    (row,) = (row for row in findings.cells if row["state"] == "damaged")
+    assert (row["cell"], row["machine"]) == (cell, "box")
+    assert row["reason"].startswith("facts.json: ")
+    assert not [row for row in findings.speedup + findings.step_cost if cell in row["cells"]]
+    assert len(findings.cells) == len(whole_cells(root))
 
 
 def test_a_process_that_is_ended_from_outside_is_a_user_error() -> None:

@@ -71,6 +71,12 @@ def test_a_profile_does_not_depend_on_the_prompts():
     assert len(ids) == 1
 
 
+def test_a_profile_is_the_same_for_all_seeds_and_a_contrast_is_not():
+    planned = plan("streams=2", "seed=1,2,3", profile=True)
+    assert [cell.kind for cell in planned] == ["profile"] + ["contrast"] * 3
+    assert "seed" not in planned[0].config
+
+
 def test_a_profile_depends_on_its_own_settings_only():
     ids = {name: plan("streams=2", name, profile=True)[0].id for name in
            ("seed=1", "measure.per_class=2", "measure.step_widths=3", "peers.llama_bench=/a/llama-bench",

@@ -10,8 +10,17 @@ import pytest
 
 from bench.errors import UserError
 from bench.host.pins import ROOT
-from bench.records import cells
-from bench.records.cells import check_writable, has_table, load_cell, load_cells, read_status, write_cell
+from bench.records import cells as cells_module
+from bench.records.cells import (
+    DamagedCell,
+    check_writable,
+    has_table,
+    load_cell,
+    load_cells,
+    read_cell,
+    read_status,
+    write_cell,
+)
 from bench.records.rows import Draw, Emit, Round, Step
 
 DONE = {"state": "done", "reason": "", "seconds": 1.0}
@@ -74,8 +83,9 @@ def test_a_fact_may_be_no_number(tmp_path):
 
 def test_a_damaged_status_is_no_cell(tmp_path):
     write(tmp_path / "box" / "cell")
-    (tmp_path / "box" / "cell" / "status.json").write_text("{")
-    assert read_status(tmp_path / "box" / "cell") is None
+    for text in ("{", "[]", "null", "{}", '{"state": "finished"}', '{"state": []}', "[" * 100_000):
+        (tmp_path / "box" / "cell" / "status.json").write_text(text)
+        assert read_status(tmp_path / "box" / "cell") is None
 
 
 def test_cells_come_in_order_of_machine_and_id(tmp_path):
@@ -95,7 +105,7 @@ def test_a_failure_while_writing_leaves_the_old_cell(tmp_path, monkeypatch):
         assert any(name.startswith(".cell.") for name in names), "the same disk, or renaming would be copying"
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(cells, "_csv_gz", full)
+    monkeypatch.setattr(cells_module, "_csv_gz", full)
     with pytest.raises(OSError, match="no space"):
         write(folder, state="failed", ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)])
     assert read_status(folder)["state"] == "done"
@@ -124,22 +134,79 @@ def test_own_results_come_before_the_reference(tmp_path):
     assert [cell.machine for cell in load_cells(tmp_path / "reference")] == ["other"]
 
 
-def test_half_written_folders_are_not_cells_and_can_be_swept(tmp_path):
+def test_half_written_folders_are_not_cells(tmp_path):
     write(tmp_path / "box" / ".cell.abc")
     (tmp_path / "box" / "halved").mkdir()
     assert load_cells(tmp_path) == []
-    write(tmp_path / "box" / "cell")
-    cells.sweep_leftovers(tmp_path / "box")
-    assert sorted(path.name for path in (tmp_path / "box").iterdir()) == ["cell", "halved"]
 
 
-@pytest.mark.parametrize(("file", "text"), [("cell.yaml", "schema: 99"), ("facts.json", "{"), ("cell.yaml", "a: [")])
-def test_a_damaged_cell_names_itself(tmp_path, file, text):
+DAMAGE = [
+    ("cell.yaml", b"schema: 99", "of schema 99, this version reads 1 to 2: a later release"),
+    ("cell.yaml", b"schema: true", "of schema True"),
+    ("cell.yaml", b"schema: '1'", "of schema '1'"),
+    ("cell.yaml", b"streams: 2", "of schema None"),
+    ("cell.yaml", b"", "it holds nothing, a mapping is expected"),
+    ("cell.yaml", b"a: [", "expected"),
+    ("cell.yaml", b"schema: 1\nmodel: [x]", "model is a list, a mapping is expected"),
+    ("cell.yaml", b"schema: 1\nmodel: {name: [x]}", "model.name is a list, a text or a number is expected"),
+    ("cell.yaml", b"schema: 1\nstreams: two", "streams is 'two', a whole number is expected"),
+    ("env.json", b"[]", "it holds a list, a mapping is expected"),
+    ("env.json", b'{"machine": {"gpus": ["H200"]}}', "machine.gpus[0] is 'H200', a mapping is expected"),
+    ("facts.json", b"{", "Expecting property name"),
+    ("facts.json", b"\xff\xfe{}", "codec can't decode"),
+    ("facts.json", b"[" * 100_000, "recursion"),
+    ("facts.json", b'{"bandwidth": {"repeats": [true]}}', "bandwidth.repeats[0] is a truth value"),
+    ("status.json", b"null", "it holds nothing"),
+    ("status.json", b"{}", "state is 'None', it is one of done, failed, unsupported"),
+    ("status.json", b'{"state": "done", "seconds": "1"}', "seconds is '1', a number is expected"),
+    ("ledger.csv.gz", b"", "it has the columns []"),
+    ("ledger.csv.gz", b"run,stream\n0,0\n", "Not a gzipped file"),
+    ("ledger.csv.gz", gzip.compress(b"run,stream\n0,0\n"), "it has the columns ['run', 'stream']"),
+    ("ledger.csv.gz", gzip.compress(b"run,stream,position,token,round,source,t_ns\n0,0\n"), "columns"),
+    ("ledger.csv.gz", gzip.compress(b"run,stream,position,token,round,source,t_ns\n0,0,0,5,-,v,1\n"), "'-'"),
+    ("ledger.csv.gz", gzip.compress(b"\xff\xfe" * 90), "codec can't decode"),
+    ("ledger.csv.gz", gzip.compress(b"run,stream,position" * 90)[:-9], "end-of-stream"),
+    ("ledger.csv.gz", gzip.compress(b"")[:10] + b"\x07" * 40, "Error -3 while decompressing"),
+]
+
+
+@pytest.mark.parametrize(("file", "content", "why"), DAMAGE)
+def test_a_damaged_cell_names_the_file_and_what_is_wrong(tmp_path, file, content, why):
+    folder = tmp_path / "box" / "cell"
+    write(folder, ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)])
+    (folder / file).write_bytes(content)
+    found = read_cell(folder)
+    assert isinstance(found, DamagedCell)
+    assert (found.machine, found.cell) == ("box", "cell")
+    assert found.reason.startswith(f"{file}: ") and why in found.reason
+    assert "\n" not in found.reason and str(tmp_path) not in found.reason and len(found.reason) < 400
+    with pytest.raises(UserError, match=r"cell .* is damaged"):
+        load_cell(folder)
+
+
+@pytest.mark.parametrize("file", ["cell.yaml", "env.json", "facts.json"])
+def test_a_missing_or_unreadable_file_is_damage(tmp_path, file):
     folder = tmp_path / "box" / "cell"
     write(folder)
-    (folder / file).write_text(text)
-    with pytest.raises(UserError, match="cell"):
-        load_cell(folder)
+    (folder / file).unlink()
+    assert read_cell(folder).reason == f"{file}: No such file or directory"
+    (folder / file).mkdir()
+    assert read_cell(folder).reason == f"{file}: Is a directory"
+
+
+def test_a_damaged_cell_takes_no_other_away(tmp_path):
+    for name in "abc":
+        write(tmp_path / "box" / name)
+    (tmp_path / "box" / "b" / "env.json").write_text("")
+    found = load_cells(tmp_path)
+    assert [cell.cell for cell in found] == ["a", "b", "c"]
+    assert [isinstance(cell, DamagedCell) for cell in found] == [False, True, False]
+
+
+def test_every_cell_of_the_reference_has_the_shape():
+    found = load_cells(ROOT / "results" / "reference")
+    assert len(found) > 50
+    assert [cell for cell in found if isinstance(cell, DamagedCell)] == []
 
 
 def test_another_tables_columns_are_refused(tmp_path):
@@ -183,7 +250,7 @@ def test_other_columns_than_those_of_the_record_are_an_error(tmp_path, change):
     folder = tmp_path / "box" / "cell"
     write(folder, steps=[Step(1, 0, 0, "sequences", 5, 3)])
     _rewrite_steps(folder, change)
-    with pytest.raises(UserError, match=r"steps\.csv\.gz has the columns"):
+    with pytest.raises(UserError, match=r"steps\.csv\.gz: it has the columns"):
         load_cell(folder)
 
 

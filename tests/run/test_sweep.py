@@ -21,6 +21,7 @@ from bench.host import cpus, memory
 from bench.host.device_lock import DeviceLock
 from bench.plan.compose import compose_points
 from bench.records.cells import load_cells, write_cell
+from bench.records.partial_cells import host
 from bench.run import sweep as sweep_module
 from bench.run.progress import Estimate
 from bench.run.sweep import check_models, prepare, sweep
@@ -83,11 +84,30 @@ def test_what_cannot_run_is_no_failure_and_is_listed_with_its_reason(tmp_path, n
 def test_a_sweep_clears_half_written_cells_away_and_nothing_else(tmp_path, no_children):
     words = [*SMALL, "streams=2", f"results={tmp_path / 'res'}", "machine=box"]
     sweep(words)
-    (tmp_path / "res" / "box" / ".cell.half").mkdir()
-    outcome, _ = sweep([*words, "n_predict=7"])
-    assert not (tmp_path / "res" / "box" / ".cell.half").exists()
-    assert len(list((tmp_path / "res" / "box").iterdir())) == 2
-    assert outcome.cells[0].folder.parent == tmp_path / "res" / "box"
+    box, dead = tmp_path / "res" / "box", subprocess.Popen(["true"])
+    dead.wait()
+    half = box / f".0123456789ab.{host()}.{dead.pid}.a1b2c3d4.partial"
+    for folder in (half, box / ".git", box / ".notes", box / ".cell.half"):
+        folder.mkdir()
+    for more in ([], ["n_predict=7"]):
+        outcome, _ = sweep([*words, *more])
+        assert {path.name for path in box.iterdir() if path.name.startswith(".")} == {".git", ".notes", ".cell.half"}
+    assert len(list(box.iterdir())) == 5
+    assert outcome.cells[0].folder.parent == box
+
+
+@pytest.mark.parametrize(("file", "text"), [("env.json", ""), ("status.json", '{"state"'), ("runs.csv.gz", "cut")])
+def test_a_damaged_cell_is_measured_again(tmp_path, no_children, capsys, file, text):
+    words = [*SMALL, "streams=2,4", f"results={tmp_path / 'res'}"]
+    cell = sweep(words)[0].cells[0]
+    no_children.clear()
+    (cell.folder / file).write_text(text)
+    capsys.readouterr()
+    outcome, _ = sweep(words)
+    assert no_children == [cell.id]
+    assert len(outcome.kept) == 1
+    assert f"damaged, measured again: {cell.id} " in capsys.readouterr().out
+    assert cell.state == "done"
 
 
 def test_threads_are_as_asked_and_else_all_of_them(tmp_path):

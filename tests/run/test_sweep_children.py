@@ -16,6 +16,7 @@ from bench.run import sweep as sweep_module
 from bench.run.progress import Progress
 from bench.run.sweep import crash_sentence, sweep
 
+ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["prompts=short", "n_predict=6", "profile=false"]
 
 
@@ -91,6 +92,24 @@ def test_a_child_is_told_everything_and_has_a_session_of_its_own(tmp_path, monke
     assert job["session"], "else Ctrl-C would reach it before its parent"
 
 
+def test_the_environment_of_a_cell_has_its_own_threads(tmp_path, monkeypatch):
+    """Every cell's, the failed one's too, and not those of the first point."""
+    body = f"""import os, sys, json
+job = json.loads(sys.stdin.read())
+with open({str(tmp_path / "told")!r}, "a") as file:
+    file.write(f"{{job['config']['engine']['threads']}}={{job['environment']['threads']}} ")"""
+    (tmp_path / "told.py").write_text(body)
+    monkeypatch.setattr("bench.host.cpus.check_threads", lambda threads: threads)
+    real = subprocess.Popen
+    monkeypatch.setattr(sweep_module.subprocess, "Popen",
+                        lambda command, **more: real([sys.executable, str(tmp_path / "told.py")], **more))  # fmt: skip
+    sweep([*SMALL, "streams=2", "engine.threads=2,1,3", f"results={tmp_path / 'res'}", "machine=box"])
+    assert (tmp_path / "told").read_text().split() == ["2=2", "1=1", "3=3"]
+    stored = load_cells(tmp_path / "res")
+    assert sorted(cell.env["threads"] for cell in stored) == [1, 2, 3]
+    assert all(cell.env["threads"] == cell.config["engine"]["threads"] for cell in stored)
+
+
 def test_a_child_that_died_before_it_was_told_anything_is_no_error_of_ours():
     dead = subprocess.Popen([sys.executable, "-c", "import sys; sys.exit('gone')"], stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
@@ -99,10 +118,41 @@ def test_a_child_that_died_before_it_was_told_anything_is_no_error_of_ours():
     assert sweep_module._feed(dead, "x" * 10**6, None) == "gone\n"
 
 
+UNCAUGHT = f"""Traceback (most recent call last):
+  File "<frozen runpy>", line 198, in _run_module_as_main
+  File "{ROOT}/bench/worker.py", line 9, in run
+    write_cell(folder)
+    ~~~~~~~~~~^^^^^^^^
+  File "/usr/lib/python3.11/pathlib.py", line 1045, in write_bytes
+    return f.write(view)
+OSError: [Errno 27] File too large
+"""
+CHAINED = f"""Traceback (most recent call last):
+  File "{ROOT}/bench/plan.py", line 2, in g
+KeyError: 'first'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "{ROOT}/bench/store.py", line 4, in f
+ValueError: second
+"""
+FAULT = f"""Fatal Python error: Aborted
+
+Current thread 0x00007f (most recent call first):
+  File "/x/site-packages/llama_cpp/llama_cpp.py", line 3 in decode
+  File "{ROOT}/bench/worker.py", line 7 in run
+  File "<frozen runpy>", line 88 in _run_code
+"""
+
+
 @pytest.mark.parametrize(
     ("code", "errors", "sentence"),
     [(-4, "", "`make setup NATIVE=0`"), (-9, "", "memory"), (3, "a\nb\nc\nd\n", "b | c | d"),
      (1, "", "printed nothing"), (-6, "a.c:1: GGML_ASSERT(x)\n#0 backtrace\n#1 main\n", ": a.c:1: GGML_ASSERT(x)"),
+     (1, UNCAUGHT, ": OSError: [Errno 27] File too large (File "), (1, UNCAUGHT, '(File "worker.py", line 9, in run)'),
+     (1, CHAINED, "ended with code 1: ValueError: second (File "), (1, CHAINED, '(File "store.py", line 4, in f)'),
+     (-6, FAULT, ': File "worker.py", line 7 in run'),
      (-11, 'Fatal Python error: Segmentation fault\n\n  File "llama.py", line 78 in load\n  File "x.py"\n', "line 78")],
 )  # fmt: skip
 def test_why_a_child_died(code, errors, sentence):
@@ -116,7 +166,10 @@ def test_an_interrupt_ends_the_child_and_what_it_started_and_leaves_no_trace(tmp
             raise KeyboardInterrupt
 
     body = """import subprocess, time
-(Path(job["folder"]).parent / ".half").mkdir(parents=True)
+sys.path.insert(0, os.getcwd())
+from bench.records.partial_cells import make_partial
+Path(job["folder"]).parent.mkdir(parents=True)
+make_partial(Path(job["folder"]))
 peer = subprocess.Popen(["sleep", "60"])
 print(json.dumps({"share": 0.1, "label": f"{os.getpid()} {peer.pid}"}), flush=True)
 time.sleep(60)"""
@@ -130,6 +183,19 @@ time.sleep(60)"""
         time.sleep(0.02)
     assert not any(_runs(pid) for pid in watch.pids)
     assert list((tmp_path / "res" / "box").iterdir()) == []
+
+
+@pytest.mark.parametrize("ends", ["os.kill(os.getpid(), signal.SIGKILL)", "os.abort()", "sys.exit(0)"])
+def test_whatever_ends_a_child_ends_what_it_started(tmp_path, monkeypatch, ends):
+    """The peer has the child's standard output, and ignores what it may."""
+    body = f"""import subprocess
+peer = subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 60"])
+open({str(tmp_path / "pid")!r}, "w").write(str(peer.pid))
+{ends}"""
+    began = time.monotonic()
+    assert child(tmp_path, monkeypatch, body)["state"] == "failed"
+    assert time.monotonic() - began < 30, "the peer's end of the pipe was waited for"
+    assert not _runs(int((tmp_path / "pid").read_text()))
 
 
 def _runs(pid: int) -> bool:

@@ -161,3 +161,31 @@ def test_other_models_lists_first_parts_only(tmp_path: Path, monkeypatch: pytest
     for name in ("d.gguf", "d.lora.F16.gguf"):
         (own / name).write_text("")
     assert [path.name for path in doctor.other_models()] == ["d.gguf", "a.gguf", "b-00001-of-00002.gguf"]
+
+
+@pytest.mark.parametrize("own", ["absent", "broken", "too large", "sound"])
+def test_the_default_model_is_missed_only_where_no_other_is_here(
+    own: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    tiny = ROOT / "models" / "pti-tiny" / "pti-tiny.Q8_0.gguf"
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(b"<html>")
+    whole = doctor.default_model()
+    found = {"absent": None, "broken": bad, "too large": whole, "sound": whole}[own]
+    if own == "too large":
+        monkeypatch.setattr("bench.host.memory.usable_memory", lambda: 50_000_000)
+    decoded: list[Path] = []
+    monkeypatch.setattr(doctor, "default_model", lambda: found)
+    well = Finding("decode", True, "")
+    monkeypatch.setattr(doctor, "decode_check", lambda model, native: decoded.append(model) or well)
+    for nothing in ("_engine", "_tools", "_limits"):
+        monkeypatch.setattr(doctor, nothing, lambda: iter(()))
+    monkeypatch.setattr(doctor, "other_models", lambda: [bad, tiny])
+    assert doctor.main([]) == 0
+    said = capsys.readouterr().out
+    assert decoded == [whole if own == "sound" else tiny]
+    assert ("another model than the default one can run here" in said) == (own != "sound")
+    assert (f"model=gguf model.path={tiny}" in said) == (own != "sound")
+    monkeypatch.setattr(doctor, "other_models", lambda: [bad])
+    assert doctor.main([]) == (0 if own == "sound" else 1)
+    assert ("FAIL  model " in capsys.readouterr().out) == (own != "sound")

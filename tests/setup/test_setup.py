@@ -199,6 +199,11 @@ def test_an_extra_on_request_is_installed_with_what_it_needs(
     assert not set(pins.extras()["hf"]) & set(pins.load().dependencies)
 
 
+def test_a_requirement_without_a_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not begin with a package's name"):
+        pins.name_of("==1.0")
+
+
 @pytest.mark.parametrize("trouble", [KeyboardInterrupt(), UserError("no network")])
 @pytest.mark.parametrize("where", ["environment", "building", "packages", "loading"])
 def test_half_made_environment_is_not_stamped_and_resumes(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.report.figures.charts import describe, is_void
+from bench.report.page.damaged import DAMAGED, damaged
 from bench.report.page.guess_sections import acceptance, distribution, domain, predictions
 from bench.report.page.section import (
     Column,
@@ -162,7 +163,8 @@ def peers(tables: Ordered, index: CellIndex) -> Section:
 
 
 def failures(tables: Ordered, index: CellIndex) -> Section:
-    rows = [row for row in tables.rows("cells") if get(row, "state") not in ("done", None) or is_void(row)]
+    told = ("done", DAMAGED, None)
+    rows = [row for row in tables.rows("cells") if get(row, "state") not in told or is_void(row)]
     columns: list[Column] = [
         ("state", lambda row: number(get(row, "state")) + (", void" if is_void(row) else "")),
         ("cell", ids_of),
@@ -198,4 +200,4 @@ def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Sect
 def all_sections(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> list[Section]:
     makers = (speedup, round_time, step_cost, predictions, acceptance, distribution, domain, memory, controls,
               peers, failures)
-    return [make(tables, index) for make in makers] + [provenance(tables, claims, index)]
+    return [*damaged(tables), *(make(tables, index) for make in makers), provenance(tables, claims, index)]

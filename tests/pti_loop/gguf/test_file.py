@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 import struct
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import gguf
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from pti_loop.gguf import file as gguf_file
 from pti_loop.gguf import file_hash, header
-from pti_loop.gguf.file import ModelFileError
+from pti_loop.gguf.file import GgufFile, ModelFileError
 
 U32, STRING, ARRAY = 4, 8, 9
 
@@ -124,6 +125,19 @@ def test_the_file_that_the_bad_ones_are_made_from_is_good(tmp_path: Path) -> Non
     path.write_bytes(model_bytes())
     model = gguf_file.read(path)
     assert (model.n_layer, model.n_vocab, model.tensor_bytes, model.quantization) == (2, 2, 512, "F32")
+
+
+@pytest.mark.parametrize(
+    ("key", "ask"),
+    [("nextn_predict_layers", lambda model: model.n_layer), ("expert_count", lambda model: model.step_bytes),
+     ("attention.key_length", lambda model: model.kv_bytes_per_token())],
+)  # fmt: skip
+def test_a_number_that_is_a_text_is_named(tmp_path: Path, key: str, ask: Callable[[GgufFile], int]) -> None:
+    path = tmp_path / "bad.gguf"
+    heads = pair("llama.attention.head_count", U32, 4)
+    path.write_bytes(model_bytes([*complete_metadata(), heads, pair(f"llama.{key}", STRING, "many")]))
+    with pytest.raises(ModelFileError, match=rf"bad.gguf is damaged: llama.{key} is 'many', not a number"):
+        ask(gguf_file.read(path))
 
 
 def test_missing_directory_and_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,6 +188,17 @@ def test_the_device_can_choose_the_token(models):
         ctx.logits()
 
 
+def test_what_is_not_there_is_said(models):
+    ctx = context(models["attention"])
+    with pytest.raises(EngineError, match="left no logits"):
+        ctx.logits()
+    with pytest.raises(EngineError, match="hidden states are kept"):
+        ctx.hidden()
+    ctx.close()
+    with pytest.raises(EngineError, match="this context is closed"):
+        ctx.decode([1], [0], [0], None)
+
+
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [(([1], [3], [0]), "holds 0 tokens, the batch puts one at 3"), (([1], [0], [5]), "beyond n_seq_max 3"),

@@ -9,6 +9,7 @@ import pytest
 from bench.plan.compose import compose_points
 from bench.plan.model_files import model_path
 from pti_loop.engine import ContextSpec, EngineError, prefill
+from pti_loop.fake import FakeModel
 from pti_loop.llama.model import LlamaModel
 from pti_loop.rollback import STRATEGIES
 from pti_loop.state_probe import probe
@@ -127,6 +128,12 @@ def test_a_model_loaded_without_its_head_has_none(tiny, prompts):
             run("mtp", bare, prompts=prompts[:1], n_predict=8, n_ctx=256)
     finally:
         bare.close()
+
+
+def test_a_head_beside_another_engines_context_is_refused(tiny):
+    spec = ContextSpec(n_ctx=16, n_seq_max=1, hidden=True)
+    with pytest.raises(EngineError, match="needs one of its contexts, not a FakeContext"):
+        tiny.head(FakeModel(lambda width: width).context(spec), spec)
 
 
 def test_a_copied_sequence_goes_on_as_its_source(tiny, prompts):

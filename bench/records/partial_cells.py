@@ -1,0 +1,92 @@
+"""Names of cell folders that are being written or replaced, and what becomes of those that a killed process left.
+
+A name tells its cell, host and process, so that nothing is taken for a leftover but what a process of this host that
+has ended left behind: not a `.git`, not the cell that another host or container is writing into the same folder.
+It knows nothing about what is in a cell beyond its status.json, and reads none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+PARTIAL, ASIDE = "partial", "aside"
+"""A cell that is not whole yet, and a whole one that steps aside while another takes its place."""
+
+_NAME = re.compile(
+    r"\.(?P<cell>[\w-]+)\.(?P<host>[A-Za-z0-9-]+)\.(?P<pid>[1-9][0-9]*)\.[a-z0-9_]{8}\.(?P<kind>partial|aside)"
+)
+
+
+class Leftover(NamedTuple):
+    """A folder of ours whose process has ended."""
+
+    path: Path
+    cell: str
+    kind: str
+
+
+def host() -> str:
+    """This host's name in letters that cannot part a file name."""
+    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname()) or "host"
+
+
+def make_partial(folder: Path) -> Path:
+    """Make the empty folder that becomes the cell `folder`, beside it: the same disk, or renaming would be copying."""
+    made = tempfile.mkdtemp(prefix=f".{folder.name}.{host()}.{os.getpid()}.", suffix=f".{PARTIAL}", dir=folder.parent)
+    return Path(made)
+
+
+def put_in_place(partial: Path, folder: Path) -> None:
+    """Rename over an existing cell: the old one steps aside first, so a reader sees one whole cell or none.
+
+    Where the second renaming fails the old cell comes back; where a kill prevents it, `clear_leftovers` brings it back.
+    """
+    aside = partial.with_suffix(f".{ASIDE}")
+    try:
+        if folder.exists():
+            folder.rename(aside)
+        partial.rename(folder)
+    except BaseException:
+        if aside.exists() and not folder.exists():
+            aside.rename(folder)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def clear_leftovers(machine_folder: Path) -> None:
+    """Put back the cells that a killed process had set aside, and remove what it had half written."""
+    for left in list(_leftovers(machine_folder)):
+        place = machine_folder / left.cell
+        if left.kind == ASIDE and not place.exists():
+            left.path.rename(place)
+        elif left.kind == PARTIAL or (place / "status.json").exists():
+            shutil.rmtree(left.path, ignore_errors=True)
+
+
+def _leftovers(machine_folder: Path) -> Iterator[Leftover]:
+    for path in machine_folder.glob(".*"):
+        named = _NAME.fullmatch(path.name)
+        if named and named["host"] == host() and path.is_dir() and not path.is_symlink() and not _runs(named["pid"]):
+            yield Leftover(path, named["cell"], named["kind"])
+
+
+def _runs(pid: str) -> bool:
+    """Whether a process of this number runs. One that has ended and waits to be collected does not."""
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return True
+    return state not in "ZX"
