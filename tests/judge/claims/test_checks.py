@@ -65,7 +65,7 @@ STEPS = "{width: 4}"
         ({"metric": "aggregate", "scope": STAGGER, "rule": rule(test="ratio")},
          "method=stagger decodes one answer, so no sum over answers is its speed"),
         ({"metric": "aggregate", "scope": "{method: lookup}", "rule": rule(test="ratio")}, "decodes one answer"),
-        ({"metric": "aggregate", "scope": "{method: [packed, stagger]}", "rule": rule(test="ratio")}, "method=stagger d"),
+        ({"metric": "aggregate", "scope": "{method: [packed, stagger]}", "rule": rule(test="ratio")}, "=stagger d"),
         ({"metric": "aggregate", "scope": "{streams: 4}", "rule": rule(test="ratio")}, "method=any decodes"),
         ({"metric": "aggregate", "scope": "{method: packed, per: answer}"}, "'aggregate' is no figure per answer"),
         ({"scope": "{method: packed, per: aggregate}"}, "metric 'speedup' is no figure per aggregate; use metric: agg"),
