@@ -57,6 +57,8 @@ class Column:
     tests: Mapping[str, tuple[str, ...]]
     ends: Ends | None = None
     exact: bool = False
+    trials: str = ""
+    """Column with the number of trials behind a share, which give it an interval."""
     per: tuple[str, ...] = ("answer",)
     counted: bool = False
     """Whether it counts emit calls, which are no tokens of an answer."""
@@ -84,7 +86,8 @@ COLUMNS: dict[str, dict[str, Column]] = {
         "baseline_tok_s": Column("tok/s", _RATE, _OF_RATIO),
         "solo_tok_s": Column("tok/s", _RATE, Ends("solo_ci_low", "solo_ci_high", "solo_speedup")),
         "tokens_per_round": Column("tokens", {"tokens_per_round": ("value", "absolute")}, exact=True),
-        "identical_share": Column("share", {"lossless": ("lossless", "absolute")}, exact=True),
+        "identical_share": Column("share", {"lossless": ("lossless", "absolute")}, exact=True,
+                                  trials="answers_graded"),
     },
     "step_cost": {
         "relative_cost": Column("x", {"step_cost": ("direction", "absolute")}, _CI),
@@ -136,6 +139,10 @@ _USUAL = {
 _OF_TEST = {"collision": "difference", "stream_memory": "growth", "best_kernel": "cost_over_best_single"}
 
 
+PER_OF = {"rate": ("answer", "aggregate", "counted"), "aggregate": ("aggregate",)}
+"""Whose figure a metric may be, one answer's where it is not here."""
+
+
 def usual_per(metric: str) -> str:
     """Whose speed a claim is about that does not say."""
     return "aggregate" if metric == "aggregate" else "answer"
@@ -173,6 +180,9 @@ def check_combination(where: str, metric: str, test: str, unit: str, per: str, n
     if test not in column.tests[metric]:
         raise UserError(f"{where}: test '{test}' says nothing about metric '{metric}' in the column '{name}'; "
                         f"use {' or '.join(column.tests[metric])}")  # fmt: skip
+    if per not in PER_OF.get(metric, ("answer",)):
+        raise UserError(f"{where}: metric '{metric}' is no figure per {per}; use metric: "
+                        f"{'aggregate' if per == 'aggregate' else 'rate'}")  # fmt: skip
     units = UNITS[column.kind]
     if unit not in units:
         raise UserError(f"{where}: the unit '{unit}' does not fit the column '{name}'; {nearest(unit, units)}")

@@ -73,7 +73,8 @@ def _judge(claim: Claim, findings: Tables, facts: Facts) -> dict[tuple[str, str]
     absent = missing(claim)
     if absent:
         what = "as a gain" if claim.metric == "speedup" else "anywhere"
-        why = f"It cannot be assessed {what}: it was published without {', '.join(absent)}."
+        why = f"It cannot be assessed {what}: it was published without {', '.join(absent)}. Where they are known, name "
+        why += "them in the claim's conditions."
         return {ANYWHERE: Outcome("not_comparable", why)}
     groups = by_machine(matching(claim, findings, facts.names))
     if not groups:
