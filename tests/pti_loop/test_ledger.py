@@ -26,7 +26,7 @@ def test_a_round_of_no_known_phase_or_width(field, value):
         Round(**values)
 
 
-@pytest.mark.parametrize(("position", "source"), [(-1, "verified"), (0, "guessed")])
+@pytest.mark.parametrize(("position", "source"), [(-1, "verified"), (0, "guessed"), (1, "prefill")])
 def test_an_emit_that_cannot_be(position, source):
     with pytest.raises(RecordError):
         Emit(0, 0, position, 5, 0, source, 0)
@@ -34,6 +34,7 @@ def test_an_emit_that_cannot_be(position, source):
 
 def test_text_takes_the_last_word_for_a_position_and_stops_at_a_gap():
     trace = Trace(0, lambda: 0)
+    trace.open_window()
     for position, token, source in ((0, 5, "prefill"), (1, 6, "unverified"), (2, 7, "unverified"), (1, 8, "verified"),
                                     (4, 9, "verified")):  # fmt: skip
         trace.emit(0, position, token, source)
@@ -50,3 +51,41 @@ def test_windows_of_several_answers_add_up():
     trace.open_window()
     trace.close_window()
     assert (trace.start_ns, trace.end_ns, trace.window_ns) == (100, 1030, 80)
+
+
+def test_a_token_is_said_inside_the_window_or_not_at_all():
+    trace = Trace(7, lambda: 0)
+    trace.emit(0, 0, 5, "prefill")
+    with pytest.raises(RecordError, match="run 7: position 1 was emitted outside the timed window"):
+        trace.emit(0, 1, 5, "verified")
+    trace.open_window()
+    trace.emit(0, 1, 5, "verified")
+    trace.close_window()
+    with pytest.raises(RecordError, match="position 2 was emitted outside"):
+        trace.emit(0, 2, 5, "unverified")
+
+
+def test_windows_open_and_close_in_turn():
+    trace = Trace(0, lambda: 0)
+    with pytest.raises(RecordError, match="closed without being open"):
+        trace.close_window()
+    with pytest.raises(RecordError, match="no timed window was opened"):
+        trace.finish()
+    trace.open_window()
+    with pytest.raises(RecordError, match="opened twice"):
+        trace.open_window()
+    with pytest.raises(RecordError, match="was not closed"):
+        trace.finish()
+    trace.close_window()
+    trace.finish()
+
+
+def test_rows_get_the_number_that_the_run_has_when_they_are_read():
+    """So that a method cannot tell a warm-up or a control by it."""
+    trace = Trace(0, lambda: 0)
+    trace.open_window()
+    trace.emit(0, 1, 5, "verified")
+    trace.draw(1, 1, 5, 5, 0.5)
+    trace.round("steady", 2, (0, 1, 0, 0, 1), (1, 1, 1))
+    trace.run = 9
+    assert [row.run for row in (*trace.emits(), *trace.draws(), *trace.rounds())] == [9, 9, 9]

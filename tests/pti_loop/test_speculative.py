@@ -13,6 +13,7 @@ from pti_loop.draft.lookup_mtp import LookupMtp
 from pti_loop.draft.mtp import Mtp
 from pti_loop.engine import ContextSpec, Unsupported
 from pti_loop.fake import FakeHead
+from pti_loop.fake_memory import whole
 from pti_loop.parameters import drafters, resolve
 from pti_loop.rollback import STRATEGIES
 from pti_loop.speculative import AGAIN
@@ -146,7 +147,7 @@ class SaysAgain(FakeHead):
 
     def decode_after(self, tokens, positions, sequences, hidden, outputs):
         super().decode_after(tokens, positions, sequences, hidden, outputs)
-        self._rows = self.model.table[[int(hidden[row, 0]) for row in outputs]]
+        self._put([self.model.row(tokens[row], whole(hidden[row])) for row in outputs])
 
 
 def test_which_token_a_head_speaks_about_is_measured():
@@ -155,7 +156,7 @@ def test_which_token_a_head_speaks_about_is_measured():
     tokens = np.random.default_rng(3).integers(0, model.n_vocab, 60).tolist()
     good = pairing(model.context(spec), model.head(None, spec), tokens)
     assert (good.t_plus_2, good.drafts) == (1.0, True)
-    assert good.t_plus_1 < 0.3
+    assert good.t_plus_1 < 0.6, "the newest token alone tells much of what follows"
     bad = pairing(model.context(spec), SaysAgain(model, spec), tokens)
     assert (bad.t_plus_1, bad.drafts) == (1.0, False)
 
