@@ -16,12 +16,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from bench.errors import UserError, nearest
+from bench.judge.claims.columns import BYTE_UNITS
 
 BYTES = "bytes"
-
-BYTE_UNITS = {
-    "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +101,10 @@ FORMULAS: dict[str, Formula] = {
     "excess_percent": Formula(
         lambda larger, smaller: 100 * (larger / smaller - 1), "%", "100 x (larger / smaller - 1)"
     ),
+    "shortfall_percent": Formula(
+        lambda smaller, larger: 100 * (1 - smaller / larger), "%", "100 x (1 - smaller / larger)"
+    ),
+    "sum": Formula(lambda **parts: math.fsum(parts.values()), "", "sum of the inputs"),
     "difference": Formula(lambda larger, smaller: larger - smaller, "", "larger - smaller"),
     "product": Formula(product, "", "product of the inputs"),
     "byte_product": Formula(product, BYTES, "product of the inputs"),

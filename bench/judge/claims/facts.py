@@ -1,7 +1,8 @@
 """Facts about devices, models and formats that somebody else published, each with its source.
 
 It knows nothing about claims: it reads `configs/facts/*.yaml`, checks the entries and hands them out by name.
-A fact is never measured here; what this machine measured is in the records.
+A fact is never measured here; what this machine measured is in the records. Beside the facts lie the names that mean
+the same machine or model (`bench.judge.claims.names`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError, nearest
+from bench.judge.claims import names
+from bench.judge.claims.names import Names
 from bench.judge.claims.yaml_text import read_yaml
 
 QUALITIES = ("primary", "secondary", "derived")
@@ -34,15 +37,20 @@ class Fact:
     url: str
 
 
-Facts = Mapping[str, Fact]
+class Facts(dict[str, Fact]):
+    """Facts by name, and the names that mean the same."""
+
+    def __init__(self, facts: Mapping[str, Fact] | None = None, alike: Names | None = None) -> None:
+        super().__init__(facts or {})
+        self.names = alike or Names()
 
 
-def load_facts(folder: Path) -> dict[str, Fact]:
+def load_facts(folder: Path) -> Facts:
     """Facts by name from every `*.yaml` in `folder`. Raises UserError for an unreadable, unknown or double entry."""
-    files = sorted(folder.glob("*.yaml"))
+    files = sorted(file for file in folder.glob("*.yaml") if file.name != names.FILE)
     if not files:
         raise UserError(f"there is no fact file (*.yaml) in {folder}; give the folder that has them")
-    facts: dict[str, Fact] = {}
+    facts = Facts(alike=names.load_names(folder))
     for file in files:
         entries = read_yaml(file)
         if not isinstance(entries, dict):
@@ -54,7 +62,7 @@ def load_facts(folder: Path) -> dict[str, Fact]:
     return facts
 
 
-def find_fact(facts: Facts, name: str, claim_id: str) -> Fact:
+def find_fact(facts: Mapping[str, Fact], name: str, claim_id: str) -> Fact:
     """The fact that a claim names. Raises UserError with the nearest name when there is none."""
     if name not in facts:
         raise UserError(f"claim '{claim_id}' names the unknown fact '{name}'; {nearest(name, facts)}")

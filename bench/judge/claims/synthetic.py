@@ -24,9 +24,9 @@ def no_evidence(claim: Claim, table: str, row: Mapping[str, Any]) -> str:
     if not row.get("synthetic"):
         return ""
     text = claim.metric in _OF_THE_TEXT or claim.rule.test in ("lossless", "collision") or table == "acceptance"
-    if text or claim.rule.column in ("tokens_per_round", "identical_share"):
+    if text or claim.column in ("tokens_per_round", "identical_share"):
         return f"{row['model']} has random weights, and what it says is no evidence of {claim.metric}."
-    plain = not row.get("guesses") or claim.rule.column == "baseline_tok_s"
+    plain = not row.get("guesses") or claim.column == "baseline_tok_s"
     if table not in _OF_THE_SHAPE and not plain:
         return f"{row['model']} has random weights, and this speed depends on which guesses its text accepts."
     return ""

@@ -7,6 +7,7 @@ printed, because the last printed digit of a published figure says how exact it 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,17 @@ def read_yaml(path: Path, printed: bool = False) -> Any:
         line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or error
         raise UserError(f"{path}{line} is not valid YAML: {problem}; mend that line") from error
+
+
+def numbers(value: Any) -> Any:
+    """Printed numbers as numbers, in mappings and lists too."""
+    if isinstance(value, PrintedNumber):
+        return _plain(value)
+    if isinstance(value, Mapping):
+        return {key: numbers(item) for key, item in value.items()}
+    return [numbers(item) for item in value] if isinstance(value, list) else value
+
+
+def _plain(printed: str) -> int | float:
+    found = float(printed)
+    return int(found) if found.is_integer() and not set(printed) & set(".eE") else found

@@ -107,7 +107,7 @@ def acceptance_rows(case: Case) -> list[Acceptance]:
     if not counts.drafted:
         return []
     common = {**case.of_arm, "by_construction": certain(case), "independent_runs": int(mask.sum()),
-              "draws": str(case.arm.parameters.get("draws", ""))}  # fmt: skip
+              "prompt_class": _class(table, mask), "draws": str(case.arm.parameters.get("draws", ""))}  # fmt: skip
     raw = {"rounds": counts.rounds, "drafted": counts.drafted, "verified": counts.verified, "bonus": counts.bonus,
            "redecoded": counts.redecoded, **counts.rates()}  # fmt: skip
     used = mask[table.draws["owner"]]
@@ -120,6 +120,12 @@ def acceptance_rows(case: Case) -> list[Acceptance]:
         rows.append(Acceptance(**common, depth=int(place), **_share(int(hit[at].sum()), int(at.sum())),
                                **_against(hit[at], collision[at])))  # fmt: skip
     return rows
+
+
+def _class(table: RunTable, mask: np.ndarray) -> str:
+    """The class of the prompts where all are of one, else `all`: a claim about a class needs a cell of that class."""
+    classes = {str(name) for name in table.prompt_class[mask]}
+    return classes.pop() if len(classes) == 1 else "all"
 
 
 def certain(case: Case) -> bool:

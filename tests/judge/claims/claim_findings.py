@@ -35,7 +35,8 @@ def accepted(**changes: Any) -> Row:
     row: Row = {
         "machine": "laptop", "build": "cpu-1", "cells": ["bbbbbbbbbbbb"], "model": "smollm2-135m", "method": "stagger",
         "emission": "published", "rebuild": "none", "draws": "independent", "streams": 4, "temperature": 0.6,
-        "position": 0, "tested": 800, "accepted": 576, "rate": 0.72, "ci_low": 0.69, "ci_high": 0.75,
+        "quantization": "q8_0", "depth": 0, "tested": 800, "accepted": 576, "rate": 0.72, "ci_low": 0.69,
+        "ci_high": 0.75,
         "collision_mean": 0.714, "difference": 0.006, "difference_low": -0.02, "difference_high": 0.032,
     }  # fmt: skip
     return {**row, **changes}
@@ -43,8 +44,8 @@ def accepted(**changes: Any) -> Row:
 
 def step(width: int, cost: float, low: float, high: float) -> Row:
     return {"machine": "laptop", "build": "cpu-1", "cells": ["cccccccccccc"], "model": "smollm2-135m",
-    "layout": "sequences",
-            "width": width, "relative_cost": cost, "ci_low": low, "ci_high": high}  # fmt: skip
+            "quantization": "q8_0", "layout": "sequences", "width": width, "relative_cost": cost, "ci_low": low,
+            "ci_high": high}  # fmt: skip
 
 
 def verdict(claim: Claim | str, **tables: list[Row]) -> dict[str, Any]:
@@ -55,11 +56,12 @@ def verdict(claim: Claim | str, **tables: list[Row]) -> dict[str, Any]:
 
 
 def claim_of(tmp_path: Path, **changes: str) -> Claim:
-    """A claim about mtp written as YAML, with some lines exchanged."""
+    """A claim about mtp on the machine and model of `speed()` written as YAML, with some lines exchanged."""
     lines = {
         "id": "a.claim", "says": "It is twice as fast.", "source": "{document: A page, date: 2026-06-08}",
-        "metric": "speedup", "scope": "{method: mtp, streams: 1, temperature: 0, per: answer}", "published": "2.0",
-        "unit": "x", "conditions": "{machine: mi50}", "evidence": "measured", "author_status": "{state: standing}",
+        "metric": "speedup", "scope": "{method: mtp, temperature: 0, per: answer}", "published": "2.0",
+        "unit": "x", "conditions": "{machine: laptop, model: smollm2-135m, quantization: q8_0}", "evidence": "measured",
+        "author_status": "{state: standing}",
         "rule": "{kind: records, test: ratio}", **changes,
     }  # fmt: skip
     path = tmp_path / "sheet.yaml"

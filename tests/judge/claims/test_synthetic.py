@@ -20,16 +20,18 @@ from tests.judge.judge_cells import Builder, guess_cell, profile_cell
 ROOT = Path(__file__).parents[3]
 FACTS = load_facts(ROOT / "configs" / "facts")
 PTI = {claim.id: claim for claim in load_sheet(ROOT / "configs" / "claims" / "pti.yaml")}
-BASE = {"machine": "laptop", "build": "cpu-1", "cells": ["aaaaaaaaaaaa"], "model": "smollm2-135m", "void": False}
+BASE = {"machine": "laptop", "build": "cpu-1", "cells": ["aaaaaaaaaaaa"], "model": "smollm2-135m", "void": False,
+        "quantization": "q8_0"}  # fmt: skip
 MADE = {"model": "smollm2-135m (synthetic)", "synthetic": True}
 SPEED = {
-    **BASE, "method": "stagger", "guesses": True, "emission": "published", "rebuild": "none", "draws": "independent",
-    "streams": 4, "temperature": 0.0,
-    "prompt_class": "all", "scope": "answer", "tok_s": 25.0, "speedup": 0.5, "ci_low": 0.48,
+    **BASE, "method": "stagger", "emission": "published", "rebuild": "none", "draws": "independent", "streams": 4,
+    "temperature": 0.0, "prompt_class": "all", "scope": "answer", "guesses": True, "tok_s": 25.0, "speedup": 0.5,
+    "ci_low": 0.48,
     "ci_high": 0.52, "counted_tok_s": 95.5, "lossless": "identical", "identical_share": 1.0, "tokens_per_round": 1.0,
 }  # fmt: skip
 ACCEPTED = {
-    **BASE, "method": "stagger", "emission": "published", "draws": "independent", "streams": 4, "position": 0,
+    **BASE, "method": "stagger", "emission": "published", "rebuild": "none", "draws": "independent", "streams": 4,
+    "depth": 0,
     "temperature": 0.6, "tested": 800, "rate": 0.72, "ci_low": 0.69, "ci_high": 0.75, "difference": 0.006,
     "difference_low": -0.02, "difference_high": 0.032,
 }  # fmt: skip
@@ -65,7 +67,7 @@ def test_what_the_shape_decides_is_judged() -> None:
     assert verdict("pti.step_cost.four.sublinear", steps, **MADE)["verdict"] == "reproduced"
     slow = {"step_cost": [{**STEP, "relative_cost": 4.2, "ci_low": 4.1, "ci_high": 4.3}]}
     assert verdict("pti.step_cost.four.sublinear", slow, **MADE)["verdict"] == "refuted"
-    summed = {"speedup": [{**SPEED, "method": "packed", "guesses": False,
+    summed = {"speedup": [{**SPEED, "method": "packed", "drafter": "none", "guesses": False,
                            "scope": "aggregate", "speedup": 1.9, "ci_low": 1.8,
                            "ci_high": 2.0}]}  # fmt: skip
     assert verdict("pti.packed.four.direction", summed, **MADE)["verdict"] == "reproduced"

@@ -162,8 +162,8 @@ def test_acceptance_on_the_domain_is_judged_by_the_interval_over_prompts(tmp_pat
     assert (row["measured"], row["ci_low"], row["ci_high"]) == (told["on_mean"], told["on_low"], told["on_high"])
     low = judge([cell_of("adapter", {**FALLS, "pydoc": 0.4})])
     assert verdict("pti.acceptance.task_twin", domain=low.domain)["verdict"] == "refuted"
-    rule = "{kind: records, test: value, table: domain, column: on_mean}"
-    own = claim_of(tmp_path, **CLAIM, published="0.5", rule=rule)
+    rule = "{kind: records, test: value, table: domain, column: on_mean, universal: true}"
+    own = claim_of(tmp_path, **CLAIM, published="0.6", rule=rule)
     assert verdict(own, domain=low.domain)["verdict"] == "refuted"
 
 

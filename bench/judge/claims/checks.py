@@ -1,0 +1,132 @@
+"""Whether a rule can judge its claim: metric, test, column, unit, direction, bounds, and what the claim is about.
+
+A combination that could only come out one way, or that says yes to another question, is a UserError when the sheet is
+read. It judges nothing and reads no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bench.errors import UserError
+from bench.judge.claims.arithmetic import half_last_digit, recompute
+from bench.judge.claims.columns import check_combination, find_column
+from bench.judge.claims.scope import check_documentary, check_scope, declaration
+
+if TYPE_CHECKING:
+    from bench.judge.claims.sheet import Claim
+
+WIDEST = 0.10
+"""Largest tolerance, as a share of the published figure. A wider one would say yes to another figure."""
+NOT_A_FIGURE = ("expected_tokens", "grown_increments", "tiles")
+"""Formulas whose inputs are numbers of things, which may well equal the result."""
+OF_A_DEVICE = ("machine", "model", "quantization")
+
+
+def check_claim(where: str, claim: Claim) -> None:
+    """Raises UserError for a claim that its own rule cannot judge."""
+    truth = claim.published[0] in ("true", "false")
+    if truth and claim.rule.kind not in ("fact", "projection"):
+        raise UserError(f"{where}: true / false can only be judged by a fact; use kind: fact or write a number")
+    if not truth and float(claim.published[0]) > float(claim.published[-1]):
+        raise UserError(f"{where}: the published range {claim.printed} has no low and high end")
+    if claim.rule.kind == "records":
+        _check_records(where, claim)
+    else:
+        check_documentary(where, claim.scope)
+    if claim.rule.kind == "arithmetic":
+        _check_circle(where, claim)
+    _check_tolerance(where, claim)
+
+
+def _check_records(where: str, claim: Claim) -> None:
+    column = find_column(where, claim.metric, claim.table, claim.column)
+    check_scope(where, claim.table, claim.scope)
+    check_combination(where, claim.metric, claim.rule.test, claim.unit, claim.per, claim.column, column)
+    low, high = float(claim.published[0]), float(claim.published[-1])
+    whole = 100.0 if claim.unit == "%" else 1.0
+    if column.kind == "share" and not 0 <= low <= high <= whole:
+        raise UserError(f"{where}: a share in {claim.unit} lies between 0 and {whole:g}, not at {claim.printed}")
+    if claim.rule.test == "ratio" and low <= 1:
+        raise UserError(f"{where}: test 'ratio' is for a gain above 1, not {claim.printed}; use direction or absolute")
+    if claim.rule.test == "direction":
+        _check_side(where, claim)
+    if claim.rule.test == "one_answer" and claim.rule.formula:
+        _check_distinct(where, claim)
+    if claim.column in claim.conditions:
+        raise UserError(f"{where}: {claim.column} is the claim's own figure and no condition of it; leave it out there")
+    _check_answers(where, claim)
+    if claim.rule.universal:
+        _check_universal(where, claim)
+
+
+def _check_side(where: str, claim: Claim) -> None:
+    """The published figure lies on the side that the rule expects."""
+    rule = claim.rule
+    edge = 1.0 if rule.expect.endswith("_one") or rule.edge is None else rule.edge
+    if rule.expect.endswith("_one") and rule.edge is not None:
+        raise UserError(f"{where}: expect '{rule.expect}' has the edge 1; use less_than or greater_than with an edge")
+    above = rule.expect.startswith("greater")
+    if any(float(text) < edge if above else float(text) > edge for text in claim.published):
+        raise UserError(f"{where}: expect '{rule.expect}' does not fit the published {claim.printed}, which lies "
+                        f"{'below' if above else 'above'} {edge:g}")  # fmt: skip
+
+
+def _check_distinct(where: str, claim: Claim) -> None:
+    """A formula of `one_answer` tells what the published rate is in distinct tokens."""
+    rate = claim.rule.inputs.get("counted_rate")
+    if claim.rule.formula != "distinct_rate" or rate != float(claim.published[0]):
+        raise UserError(f"{where}: the formula of test 'one_answer' is distinct_rate with counted_rate: "
+                        f"{claim.published[0]}")  # fmt: skip
+
+
+def _check_answers(where: str, claim: Claim) -> None:
+    """A sum over answers needs a method that decodes several."""
+    declared = declaration(claim.scope)
+    if claim.per == "aggregate" and declared is not None and declared.answers != "independent":
+        raise UserError(f"{where}: method={claim.scope['method']} decodes one answer, so no sum over answers is its "
+                        "speed; use metric: speedup with per: answer, or rate with per: counted")  # fmt: skip
+    if claim.rule.by_construction and (declared is None or declared.answers != "copies"):
+        raise UserError(f"{where}: rule.by_construction is for copies of one answer that guess for each other, and the "
+                        "scope's method has none")  # fmt: skip
+
+
+def _check_universal(where: str, claim: Claim) -> None:
+    """What is claimed of any machine and model names none, and is no gain of a drafter, which no text can promise."""
+    named = [key for key in OF_A_DEVICE if key in claim.conditions or key in claim.scope]
+    if named:
+        raise UserError(f"{where} is universal and names {', '.join(named)}; leave one of the two out")
+    declared = declaration(claim.scope)
+    if claim.metric == "speedup" and (declared is None or (declared.guesses and declared.answers == "one")):
+        raise UserError(f"{where}: what a drafter gains depends on machine, model and text, so it is not universal; "
+                        "name them in conditions")  # fmt: skip
+    if claim.table in ("kernels", "counters", "bandwidth"):
+        raise UserError(f"{where}: a figure of table '{claim.table}' belongs to its device and is not universal")
+
+
+def _check_circle(where: str, claim: Claim) -> None:
+    """No input is the published figure itself, passed through."""
+    values = {name: float(item["value"]) if isinstance(item, Mapping) and "value" in item else item
+              for name, item in claim.rule.inputs.items()}  # fmt: skip
+    if claim.rule.formula in NOT_A_FIGURE or any(isinstance(item, Mapping) for item in values.values()):
+        return
+    try:
+        result = recompute(claim.rule.formula, values)
+    except ArithmeticError:
+        return
+    low, high = float(claim.published[0]), float(claim.published[-1])
+    for name, value in values.items():
+        if low <= value <= high and abs(result - value) <= 1e-9 * max(1.0, abs(value)):
+            raise UserError(f"{where}: input '{name}' is the published {claim.printed} itself, so the formula proves "
+                            "nothing; give the figures that it comes from")  # fmt: skip
+
+
+def _check_tolerance(where: str, claim: Claim) -> None:
+    tolerance = claim.rule.tolerance
+    if tolerance is None or claim.published[0] in ("true", "false"):
+        return
+    most = max(half_last_digit(claim.published[0]), WIDEST * abs(float(claim.published[0])))
+    if tolerance > most * (1 + 1e-9):
+        raise UserError(f"{where}: rule.tolerance {tolerance:g} is more than {WIDEST:.0%} of the published "
+                        f"{claim.printed}; write at most {most:.4g}")  # fmt: skip

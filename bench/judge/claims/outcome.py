@@ -1,0 +1,84 @@
+"""A verdict on a claim with the figure that it rests on, and the words for numbers in its reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from bench.judge.claims.arithmetic import half_last_digit
+from bench.judge.claims.rows import Row, cells, figure, interval, measured
+from bench.judge.claims.sheet import Claim
+
+CONFIDENCE = 0.95
+REFUTING = 0.999
+"""A true claim would be refuted in one sweep of twenty at 95 %; a refutation needs more."""
+_FURTHER = NormalDist().inv_cdf((1 + REFUTING) / 2) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A verdict with the figure it rests on. nan never appears: what is not known is None."""
+
+    verdict: str
+    reason: str
+    measured: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    cells: tuple[str, ...] = ()
+    counted: float | None = None
+    distinct: float | None = None
+
+
+def number(value: float) -> str:
+    """Four digits."""
+    return f"{value:.4g}"
+
+
+def span(low: float, high: float) -> str:
+    """An interval."""
+    return f"[{number(low)}, {number(high)}]"
+
+
+def tolerance(claim: Claim) -> float:
+    """The rule's own, or half of the last digit that the claim prints."""
+    return half_last_digit(claim.published[0]) if claim.rule.tolerance is None else claim.rule.tolerance
+
+
+def told_tolerance(claim: Claim) -> str:
+    """The tolerance in words, and whether the rule widens what the printed digits allow."""
+    own = claim.rule.tolerance is not None and claim.rule.tolerance > half_last_digit(claim.published[0])
+    return f"to {number(tolerance(claim))}" + (" as the rule allows" if own else " as printed")
+
+
+def published_range(claim: Claim) -> tuple[float, float]:
+    """Low and high end of what was published."""
+    return float(claim.published[0]), float(claim.published[-1])
+
+
+def of_row(claim: Claim, row: Row, verdict: str, reason: str) -> Outcome:
+    """An outcome that rests on one row."""
+    low, high = interval(row, claim) or (None, None)
+    return Outcome(
+        verdict,
+        reason,
+        measured(row, claim),
+        low,
+        high,
+        cells=tuple(cells([row])),
+        counted=figure(row, "counted_tok_s"),
+        distinct=figure(row, "tok_s"),
+    )
+
+
+def refuting(middle: float, low: float, high: float, ratio: bool) -> tuple[float, float]:
+    """The 99.9 % interval that a 95 % one implies for a figure without skew; of ratios in their logarithms."""
+    if ratio and min(middle, low) > 0 and math.isfinite(high):
+        return middle * (low / middle) ** _FURTHER, middle * (high / middle) ** _FURTHER
+    return middle - (middle - low) * _FURTHER, middle + (high - middle) * _FURTHER
+
+
+def found_in(claim: Claim, rows: Sequence[Row], verdict: str, reason: str) -> Outcome:
+    """An outcome without a figure of its own."""
+    return Outcome(verdict, reason, cells=tuple(cells(rows)))

@@ -1,0 +1,158 @@
+"""The tests that judge a claim on several rows of the findings together. Pure; knows no file and no sheet syntax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import NormalDist
+
+from bench.judge.claims.outcome import (
+    CONFIDENCE,
+    REFUTING,
+    Outcome,
+    found_in,
+    number,
+    of_row,
+    refuting,
+    span,
+    told_tolerance,
+    tolerance,
+)
+from bench.judge.claims.rows import Row, cells, figure, label
+from bench.judge.claims.sheet import Claim
+
+MEMORY_MARGIN = 0.10
+"""Growth of memory beyond KV cache and state that still counts as the allocator's and the output buffers' own."""
+
+
+def collision(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
+    """Acceptance minus collision probability, at each temperature of each model, all intervals together at 95 %.
+
+    Of several rows at one temperature the one with the most tested guesses is judged: rows that share prompts and seeds
+    are not independent, and pooling them would narrow the interval falsely.
+    """
+    best: dict[tuple[str, float], Row] = {}
+    for row in rows:
+        key = (str(row.get("model")), float(row["temperature"]))
+        if key not in best or (figure(row, "tested") or 0) > (figure(best[key], "tested") or 0):
+            best[key] = row
+    temperatures = sorted({temperature for _, temperature in best if temperature > 0})
+    best = {key: row for key, row in best.items() if key[1] > 0}
+    if not best:
+        return [found_in(claim, rows, "inconclusive", "It is about temperatures above 0, and none is measured.")]
+    if len(temperatures) < claim.rule.min_temperatures:
+        listed = ", ".join(f"{temperature:g}" for temperature in temperatures)
+        needed = claim.rule.min_temperatures
+        why = f"It needs {needed} temperatures above 0 and {len(temperatures)} are measured ({listed})."
+        return [found_in(claim, rows, "inconclusive", why)]
+    # One interval in twenty leaves the truth outside; m of them are widened so that all m hold together.
+    widen = [
+        NormalDist().inv_cdf(1 - (1 - confidence) / 2 / len(best)) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+        for confidence in (CONFIDENCE, REFUTING)
+    ]
+    return [_collision_at(claim, row, *widen) for row in best.values()]
+
+
+def _collision_at(claim: Claim, row: Row, near: float, far: float) -> Outcome:
+    """Within `near` half-widths of 0 it is reproduced, beyond `far` refuted; between them more draws have to tell."""
+    middle, low, high = (figure(row, name) for name in ("difference", "difference_low", "difference_high"))
+    tested = figure(row, "tested") or 0
+    if middle is None or low is None or high is None:
+        return of_row(claim, row, "inconclusive", "The record lacks the difference to the collision probability.")
+    half = (high - low) / 2
+    limit = claim.rule.max_half_width
+    shown = f"accepted minus collision {middle:+.4f} {span(low, high)} of {tested:g} guesses at {label(row)}"
+    if half > limit:
+        verdict, why = "inconclusive", f"The half-width is above {number(limit)}: {shown}."
+    elif abs(middle) <= near * half:
+        verdict, why = "reproduced", f"0 lies inside: {shown}."
+    elif abs(middle) <= far * half:
+        verdict, why = "inconclusive", f"0 lies outside at 95 % and inside at 99.9 %, so draw more: {shown}."
+    else:
+        verdict, why = "refuted", f"0 lies outside: {shown}."
+    return Outcome(verdict, why, middle, low, high, tuple(cells([row])))
+
+
+def stream_memory(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
+    """A further stream costs its KV cache and state and no weights: the growth from the fewest to the most streams."""
+    # A contrast's rows hold the memory of the whole process; only a profile's series compares like with like.
+    series = [row for row in rows if row.get("source") in (None, "profile")]
+    if not series:
+        why = "No profile measured the memory at several numbers of streams."
+        return [found_in(claim, rows, "inconclusive", why)]
+    models: dict[tuple[str, ...], list[Row]] = {}
+    for row in series:
+        models.setdefault(tuple(str(row.get(key)) for key in ("model", "n_ctx", "type_k", "type_v")), []).append(row)
+    return [_growth(claim, sorted(found, key=lambda row: row["streams"])) for found in models.values()]
+
+
+def _caches(row: Row) -> float:
+    return (figure(row, "kv_bytes") or 0.0) + (figure(row, "state_bytes") or 0.0)
+
+
+def _grown(few: Row, many: Row, name: str) -> float | None:
+    """How much more bytes the row of more streams has; None where there is no such row."""
+    before, after = figure(few, name), figure(many, name)
+    return None if before is None or after is None or few["streams"] >= many["streams"] else after - before
+
+
+def _growth(claim: Claim, rows: list[Row]) -> Outcome:
+    few, many = rows[0], rows[-1]
+    added = many["streams"] - few["streams"]
+    growth, kv, state = (_grown(few, many, name) for name in ("measured_bytes", "kv_bytes", "state_bytes"))
+    if growth is None or kv is None or state is None:
+        return found_in(claim, rows, "inconclusive", "It needs measured, KV and state bytes at two numbers of streams.")
+    if all(figure(row, "measured_bytes") == _caches(row) for row in rows):
+        why = ("The record's memory is the sum of KV cache and state itself, so nothing else could show in it; it "
+               "takes the memory of the whole process or card at two numbers of streams.")  # fmt: skip
+        return found_in(claim, rows, "inconclusive", why)
+    growth, own = growth / added, (kv + state) / added
+    shown = (
+        f"{growth / 2**20:.2f} MiB a further stream, of which {own / 2**20:.2f} MiB KV cache and state, from "
+        f"{few['streams']} to {many['streams']} streams of {few.get('model')}"
+    )
+    if own <= 0:
+        why = f"The caches do not grow with the streams, so nothing can be told: {shown}."
+        return found_in(claim, rows, "inconclusive", why)
+    holds = growth <= own * (1 + MEMORY_MARGIN)
+    why = f"{'Nothing but KV cache and state grows' if holds else 'More than KV cache and state grows'}: {shown}."
+    return Outcome("reproduced" if holds else "refuted", why, growth / own, cells=tuple(cells(rows)))
+
+
+def best_kernel(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
+    """What the fastest kernel on each matrix costs over one stream alone: at most what is published.
+
+    Divides by the fastest kernel with one stream, so that a kernel that is slow alone gains nothing by it.
+    """
+    fastest: dict[tuple[str, ...], Row] = {}
+    for row in rows:
+        matrix = tuple(str(row.get(key)) for key in ("format", "rows", "cols"))
+        us = figure(row, "us")
+        if us is not None and us < (figure(fastest.get(matrix, {}), "us") or math.inf):
+            fastest[matrix] = row
+    if not fastest:
+        return [found_in(claim, rows, "inconclusive", "No kernel passed its check there.")]
+    return [_cost_of_streams(claim, row) for row in fastest.values()]
+
+
+def _cost_of_streams(claim: Claim, row: Row) -> Outcome:
+    names = ("cost_over_best_single", "cost_over_best_single_low", "cost_over_best_single_high")
+    middle, low, high = (figure(row, name) for name in names)
+    if middle is None or low is None or high is None:
+        return found_in(claim, [row], "inconclusive", f"One stream alone was not timed: {label(row)}.")
+    edge = float(claim.published[0]) + tolerance(claim)
+    shown = f"the fastest kernel takes {number(middle)} {span(low, high)} of one stream's time for {label(row)}"
+    if high <= edge:
+        verdict, why = "reproduced", f"At most {claim.printed}, {told_tolerance(claim)}: {shown}."
+    elif refuting(middle, low, high, ratio=True)[0] > edge:
+        verdict, why = "refuted", f"More than {claim.printed}, {told_tolerance(claim)}: {shown}."
+    else:
+        verdict, why = "inconclusive", f"The interval spans {number(edge)}: {shown}."
+    return Outcome(verdict, why, middle, low, high, tuple(cells([row])))
+
+
+TABLE_TESTS: dict[str, Callable[[Claim, Sequence[Row]], list[Outcome]]] = {
+    "collision": collision,
+    "stream_memory": stream_memory,
+    "best_kernel": best_kernel,
+}
