@@ -72,7 +72,7 @@ def advice(model: str, results: Path, machine: str | None = None) -> tuple[Advic
 def _this_machine() -> str:
     from bench.host.provenance import machine
 
-    return machine()["name"]
+    return str(machine()["name"])
 
 
 def model_word(model: str) -> str:

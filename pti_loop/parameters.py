@@ -58,14 +58,14 @@ class Parameter:
             value = value.lower() == "true"
         if isinstance(value, bool) != (wanted is bool) or (wanted is int and not isinstance(value, int)):
             raise ParameterError(f"{where}{self.name}={value} is no {_WORDS[wanted]}; {self.help}")
-        value = wanted(value)
-        if self.choices and value not in self.choices:
+        checked: Value = wanted(value)
+        if self.choices and checked not in self.choices:
             raise ParameterError(f"{where}{self.name}={value} is not a choice", str(value), self.choices)
-        if self.least is not None and value < self.least:
+        if self.least is not None and float(checked) < self.least:
             raise ParameterError(f"{where}{self.name}={value} is below {self.least}; give a larger value")
-        if self.most is not None and value > self.most:
+        if self.most is not None and float(checked) > self.most:
             raise ParameterError(f"{where}{self.name}={value} is above {self.most}; give a smaller value")
-        return value
+        return checked
 
 
 _WORDS = {bool: "truth value", int: "whole number", float: "number", str: "text"}
