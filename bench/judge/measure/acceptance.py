@@ -107,7 +107,7 @@ def acceptance_rows(case: Case) -> list[Acceptance]:
     if not counts.drafted:
         return []
     common = {**case.of_arm, "by_construction": certain(case), "independent_runs": int(mask.sum()),
-              "prompt_class": _class(table, mask), "draws": str(case.arm.parameters.get("draws", ""))}  # fmt: skip
+              "draws": str(case.arm.parameters.get("draws", "")), "prompt_class": _class(table, mask)}  # fmt: skip
     raw = {"rounds": counts.rounds, "drafted": counts.drafted, "verified": counts.verified, "bonus": counts.bonus,
            "redecoded": counts.redecoded, **counts.rates()}  # fmt: skip
     used = mask[table.draws["owner"]]

@@ -93,6 +93,7 @@ class Acceptance(ArmFact):
 
     prompt_class: str = column("class of the prompts where all are of one, else `all`")
     draws: str = column("how a guess is drawn; `n/a` where the arm has no choice", default="")
+    prompt_class: str = column("class of all the cell's prompts, or `all` where they are of several", default="all")
     depth: int = column("which guess of a round, from 1; 0 are all together", formerly="position")
     tested: int = column("guesses that were compared with the model's own draw")
     accepted: int = column("guesses that were equal to it")

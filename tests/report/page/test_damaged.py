@@ -49,7 +49,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     from bench import report as package
 
     whole = package.write_report
-    monkeypatch.setattr(package, "write_report", lambda *given, **more: whole(*given, **more | {"figures": False}))
+    monkeypatch.setattr(package, "write_report", lambda *given, figures, **more: whole(*given, figures=False, **more))
 
 
 def cut(folder: Path) -> None:
