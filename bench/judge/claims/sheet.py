@@ -19,6 +19,7 @@ from bench.judge.claims.columns import TABLE_OF, usual_column, usual_per
 from bench.judge.claims.rule import Rule, read_rule
 from bench.judge.claims.words import known, mapping, text, word
 from bench.judge.claims.yaml_text import numbers, read_yaml
+from bench.judge.tables.claims import VERDICTS
 
 METRICS = (*TABLE_OF, "arithmetic", "device")
 """`rate` is tok/s for its own sake; `speedup` in tok/s promises a gain over a baseline that the claim has to name."""
@@ -26,16 +27,6 @@ METRICS = (*TABLE_OF, "arithmetic", "device")
 EVIDENCE = ("measured", "derived", "projected", "stated")
 """`stated`: the document says it without saying how it knows."""
 
-MEANINGS = {
-    "refuted": "what was measured, the arithmetic or the device's data sheet excludes what was claimed",
-    "misstated": "the claim is right but for the last digits of its figure",
-    "reproduced": "what was measured, the arithmetic or the device's data sheet agrees with the claim",
-    "inconclusive": "the interval spans the claim's edge: more blocks or prompts would decide",
-    "not_comparable": "it belongs to conditions that differ here, or that it does not name; the reason lists them",
-    "not_run": "no stored cell measures it; the reason names what would",
-}
-VERDICTS = tuple(MEANINGS)
-"""In the order in which they are printed."""
 STATES = ("standing", "withdrawn", "superseded", "corrected", "projection", "unsupported")
 """What the claim's own author made of it later. `corrected`: this figure is the author's correction of another."""
 

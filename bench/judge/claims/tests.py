@@ -22,8 +22,8 @@ from bench.judge.claims.outcome import (
     tolerance,
 )
 from bench.judge.claims.rows import Row, column_of, figure, interval, label, measured
-from bench.judge.claims.rule import GRADES
 from bench.judge.claims.sheet import Claim
+from bench.judge.tables.contrast import GRADES
 
 MARGIN = 0.05
 """A published gain counts as reached from 5 % below it on; fixed before any run."""

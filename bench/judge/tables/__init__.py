@@ -124,6 +124,17 @@ def interval_of(table: str, column: str) -> tuple[str, str] | None:
     return (one.low, one.high) if one and one.low else None
 
 
+def ends_of(table: str, column: str) -> tuple[str, str, str] | None:
+    """Columns of a column's interval: low, high, and the ratio that it is relative to, or an empty word."""
+    one = columns_of(table).get(column)
+    if one is None or not (one.low or one.scaled_by):
+        return None
+    if one.low:
+        return one.low, one.high, ""
+    ratio = columns_of(table)[one.scaled_by]
+    return ratio.low, ratio.high, ratio.name
+
+
 def unit_of(table: str, column: str) -> str:
     """Unit of a column: tok/s, ms, bytes, share, ratio and so on; empty for words, counts and unknown columns."""
     one = columns_of(table).get(column)
