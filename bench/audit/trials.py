@@ -123,7 +123,7 @@ class Flag:
 
 BASELINE_NAMES = ("baseline", "base", "autoregressive", "none", "plain", "control", "ar", "a")
 """Names of a plain arm, in order of preference; any other record takes its first arm."""
-CONTROL_ARMS = ("again", "sabotage", "oracle")
+CONTROL_ARMS = ("again", "sabotage", "oracle", "carry")
 SOLO = "solo"
 
 
