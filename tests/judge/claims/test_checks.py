@@ -83,7 +83,7 @@ STEPS = "{width: 4}"
           "rule": rule(test="value", by_construction="true")}, "that draw alike"),
         ({"rule": rule(test="one_answer", formula="distinct_rate", inputs="{counted_rate: 30, rounds: 79, streams: 4}"),
           "unit": "tok/s", "published": "38.1"}, "with counted_rate: 38.1"),
-        ({"rule": rule(test="one_answer", inputs="{counted_rate: 38.1}"), "unit": "tok/s"}, "has inputs and no formula"),
+        ({"rule": rule(test="one_answer", inputs="{counted_rate: 38.1}"), "unit": "tok/s"}, "inputs and no formula"),
         ({"rule": rule(test="ratio", needs="[a, b]")}, "rule.needs is .* write it as text"),
         ({"rule": rule(test="ratio", column="[speedup]")}, "rule.column is .* write it as text"),
         ({"rule": rule(test="one_answer", formula="product", inputs="{a: 38.1, b: 0.5}"), "unit": "tok/s",
