@@ -100,6 +100,8 @@ class Spec:
     """Whether it ends after so many rounds, so that lengths differ by design."""
     hidden: bool = False
     """Whether it reads the target's hidden states."""
+    tuned: bool = False
+    """Whether its drafter was tuned on a kind of text, so that it is compared with others off it."""
     most_streams: int | None = None
     variants: tuple[Variant, ...] = ()
 
@@ -120,6 +122,7 @@ class Declaration:
     by_rounds: bool
     label: str
     short: str
+    tuned: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """For a record."""
@@ -253,7 +256,7 @@ def declare(name: str, values: Mapping[str, Any], streams: int = 1) -> Declarati
     return Declaration(
         spec.answers, "tokens" if drafting else spec.layout, spec.guesses or drafting, repeats, by_rounds,
         label.format(**{one.name: one.default for one in parameters} | {**values, "streams": streams}),
-        _short(spec, parameters, values, streams),
+        _short(spec, parameters, values, streams), spec.tuned,
     )  # fmt: skip
 
 

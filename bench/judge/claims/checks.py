@@ -17,7 +17,7 @@ from bench.judge.claims.scope import ANY, check_documentary, check_scope, declar
 from pti_loop.parameters import declared
 
 if TYPE_CHECKING:
-    from bench.judge.claims.sheet import Claim
+    from bench.judge.claims.claim import Claim
 
 WIDEST = 0.10
 """Largest tolerance, as a share of the published figure. A wider one would say yes to another figure."""

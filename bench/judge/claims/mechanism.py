@@ -14,7 +14,7 @@ from pti_loop.parameters import NONE
 from pti_loop.parameters import declared as specs
 
 if TYPE_CHECKING:
-    from bench.judge.claims.sheet import Claim
+    from bench.judge.claims.claim import Claim
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import COLUMNS, UNITS, Column
 from bench.judge.claims.names import KINDS, Names, without_mark
 from bench.judge.claims.scope import ANY
-from bench.judge.claims.sheet import Claim
 from bench.judge.measure.intervals import wilson
 
 Row = Mapping[str, Any]

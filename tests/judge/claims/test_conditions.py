@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.errors import UserError
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import UNITS
 from bench.judge.claims.conditions import differing
 from bench.judge.claims.facts import load_facts
 from bench.judge.claims.mechanism import mechanism
 from bench.judge.claims.names import Names, load_names
 from bench.judge.claims.rows import column_of
-from bench.judge.claims.sheet import CONDITION_KEYS, Claim
+from bench.judge.claims.sheet import CONDITION_KEYS
 from tests.judge.claims.claim_findings import FACTS, PTI, ROOT, accepted, claim_of, speed, step, verdict
 
 NAMES = load_names(ROOT / "configs" / "facts")
