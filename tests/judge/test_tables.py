@@ -9,10 +9,10 @@ import pytest
 
 from bench.errors import UserError
 from bench.judge import judge
-from bench.judge.case import Case
 from bench.judge.columns import Row, column, table
 from bench.judge.engine_settings import PRICED, SHARED, TOLD
 from bench.judge.findings import Findings, origin
+from bench.judge.measure.case import Case
 from bench.judge.tables import (
     CONTROLS,
     TABLES,

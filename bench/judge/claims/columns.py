@@ -59,6 +59,8 @@ class Column:
     tests: Mapping[str, tuple[str, ...]]
     ends: Ends | None = None
     exact: bool = False
+    trials: str = ""
+    """Column with the number of trials behind a share, which give it an interval."""
     per: tuple[str, ...] = ("answer",)
     counted: bool = False
     """Whether it counts emit calls, which are no tokens of an answer."""
@@ -66,12 +68,12 @@ class Column:
 
 def _figure(
     table: str, name: str, tests: Mapping[str, tuple[str, ...]], exact: bool = False,
-    per: tuple[str, ...] = ("answer",), counted: bool = False,
+    per: tuple[str, ...] = ("answer",), counted: bool = False, trials: str = "",
 ) -> Column:  # fmt: skip
     """A figure whose unit and interval are those that its table declares."""
     unit, ends = unit_of(table, name), ends_of(table, name)
     own = Ends(*ends) if ends and not exact else None
-    return Column("x" if unit == RATIO else unit, tests, own, exact, per, counted)
+    return Column("x" if unit == RATIO else unit, tests, own, exact, trials, per, counted)
 
 
 _RATE = {"rate": ("absolute",)}
@@ -91,7 +93,7 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
         "baseline_tok_s": (_RATE,),
         "solo_tok_s": (_RATE,),
         "tokens_per_round": ({"tokens_per_round": ("value", "absolute")}, True),
-        "identical_share": ({"lossless": ("lossless", "absolute")}, True),
+        "identical_share": ({"lossless": ("lossless", "absolute")}, True, ("answer",), False, "answers_graded"),
     },
     "step_cost": {
         "relative_cost": ({"step_cost": ("direction", "absolute")},),
@@ -115,7 +117,8 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
         "measured_over_one_model": ({"kernel": ("value", "absolute")}, True), "us_over_one_model": (_KERNEL,),
     },
 }  # fmt: skip
-"""By table and column: the tests by metric, whether it is a count, per what it is, whether it counts emit calls."""
+"""By table and column: the tests by metric, whether it is a count, per what it is, whether it counts emit calls, and
+the column with its number of trials."""
 COLUMNS: dict[str, dict[str, Column]] = {
     table: {name: _figure(table, name, *more) for name, more in figures.items()} for table, figures in _FIGURES.items()
 }
@@ -132,6 +135,10 @@ _SPEEDS = ("speedup", "aggregate", "rate")
 """Metrics whose column the unit and `per` of the claim decide."""
 _USUAL = {metric: name for metric, (_, name) in metric_columns().items() if metric not in _SPEEDS}
 _OF_TEST = {"collision": "difference", "stream_memory": "growth", "best_kernel": "cost_over_best_single"}
+
+
+PER_OF = {"rate": ("answer", "aggregate", "counted"), "aggregate": ("aggregate",)}
+"""Whose figure a metric may be, one answer's where it is not here."""
 
 
 def usual_per(metric: str) -> str:
@@ -171,6 +178,9 @@ def check_combination(where: str, metric: str, test: str, unit: str, per: str, n
     if test not in column.tests[metric]:
         raise UserError(f"{where}: test '{test}' says nothing about metric '{metric}' in the column '{name}'; "
                         f"use {' or '.join(column.tests[metric])}")  # fmt: skip
+    if per not in PER_OF.get(metric, ("answer",)):
+        raise UserError(f"{where}: metric '{metric}' is no figure per {per}; use metric: "
+                        f"{'aggregate' if per == 'aggregate' else 'rate'}")  # fmt: skip
     units = UNITS[column.kind]
     if unit not in units:
         raise UserError(f"{where}: the unit '{unit}' does not fit the column '{name}'; {nearest(unit, units)}")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from bench.judge.claims.arithmetic import FORMULAS, recompute
 from bench.judge.claims.checks import WIDEST
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.outcome import (
     TWICE,
     Outcome,
@@ -22,7 +23,6 @@ from bench.judge.claims.outcome import (
     tolerance,
 )
 from bench.judge.claims.rows import Row, column_of, figure, interval, label, measured
-from bench.judge.claims.sheet import Claim
 from bench.judge.tables.contrast import GRADES
 
 MARGIN = 0.05

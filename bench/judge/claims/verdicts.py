@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import RATIO_KINDS
 from bench.judge.claims.command import needed
 from bench.judge.claims.conditions import elsewhere
@@ -31,7 +32,6 @@ from bench.judge.claims.rows import (
     value_of,
 )
 from bench.judge.claims.scope import ANY
-from bench.judge.claims.sheet import Claim
 from bench.judge.claims.synthetic import no_evidence
 from bench.judge.claims.table_tests import TABLE_TESTS
 from bench.judge.claims.tests import ROW_TESTS
@@ -72,7 +72,8 @@ def _judge(claim: Claim, findings: Tables, facts: Facts) -> dict[tuple[str, str]
     absent = missing(claim)
     if absent:
         what = "as a gain" if claim.metric == "speedup" else "anywhere"
-        why = f"It cannot be assessed {what}: it was published without {', '.join(absent)}."
+        why = f"It cannot be assessed {what}: it was published without {', '.join(absent)}. Where they are known, name "
+        why += "them in the claim's conditions."
         return {ANYWHERE: Outcome("not_comparable", why)}
     groups = by_machine(matching(claim, findings, facts.names))
     if not groups:

@@ -55,7 +55,8 @@ def planned(command: str) -> tuple[Config, ...]:
     ],
 )  # fmt: skip
 def test_every_parameter_of_the_scope_is_an_override(tmp_path: Path, scope: str, command: str) -> None:
-    row = verdict(claim_of(tmp_path, scope=scope))
+    model = "" if "model:" in scope else "model: smollm2-135m, "
+    row = verdict(claim_of(tmp_path, scope=scope, conditions=f"{{machine: laptop, {model}quantization: q8_0}}"))
     assert row["verdict"] == "not_run"
     assert f"`{SWEEP} {command}`" in row["reason"]
     assert planned(f"{SWEEP} {command}")

@@ -174,6 +174,13 @@ def test_what_decides_a_claim(name: str, word: str) -> None:
     assert mechanism(PTI[name]).word == word
 
 
+def test_a_batch_whose_answers_may_be_guessed_for_is_not_bound_by_construction(tmp_path: Path) -> None:
+    words = {scope: mechanism(claim_of(tmp_path, scope=f"{{method: packed{scope}}}")).word
+             for scope in ("", ", drafter: none", ", drafter: any", ", drafter: mtp")}  # fmt: skip
+    assert words == {"": "conditions", ", drafter: none": "construction", ", drafter: any": "conditions",
+                     ", drafter: mtp": "conditions"}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", sorted(name for name, claim in PTI.items() if "machine" in claim.conditions))
 def test_on_a_relabelled_machine_every_conditioned_claim_of_the_sheet_is_judged_by_its_own_column(name: str) -> None:
     """On the very card: none is compared with a figure of another kind, and none passes elsewhere."""
