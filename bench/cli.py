@@ -162,7 +162,7 @@ def _report(rest: list[str]) -> int:
 def _figures(rest: list[str]) -> int:
     if _help("figures", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\nFrom stored results only."):
         return 0
-    from bench.report import write_figures
+    from bench.report.figures.drawing import write_figures
     from bench.stored import judged
 
     config = _settings(rest)

@@ -16,7 +16,6 @@ SHARE, DIFFERENCE, BYTES, RATIO = "share", "difference", "bytes", "ratio"
 a ratio has no unit."""
 CONDITIONS = "conditions"
 """The column that holds what is true of a whole cell: asked through, never told itself."""
-ENDS = ("low", "high")
 _KEY = "column"
 
 
@@ -60,9 +59,10 @@ def column(
     default: Any = MISSING, default_factory: Any = MISSING,
 ) -> Any:  # fmt: skip
     """A field of a table. `interval` names the columns of its ends, or their stem: `ci` for `ci_low` and `ci_high`."""
-    ends = interval if isinstance(interval, tuple) else tuple(f"{interval}_{end}" * bool(interval) for end in ENDS)
+    if isinstance(interval, str):
+        interval = (f"{interval}_low", f"{interval}_high") if interval else ("", "")
     metrics = (metric,) if isinstance(metric, str) else metric
-    about = Column("", help, unit, decimals, words, *ends, scaled_by, metrics, written, formerly, place)
+    about = Column("", help, unit, decimals, words, *interval, scaled_by, metrics, written, formerly, place)
     if default_factory is not MISSING:
         return field(default_factory=default_factory, metadata={_KEY: about})
     return field(default=default, metadata={_KEY: about})
@@ -135,7 +135,7 @@ def table(kind: type[R]) -> type[R]:
     made.columns = dict(sorted(every.items(), key=lambda item: item[1].place))
     former = {one.formerly: name for name, one in every.items() if one.formerly}
     made.attribute_of = {name: name for name in every} | former
-    made.unpack = staticmethod(attrgetter(*made.columns))  # type: ignore[assignment]
+    made.unpack = staticmethod(attrgetter(*made.columns))
     for one in made.columns.values():
         for other in filter(None, (one.low, one.high, one.scaled_by)):
             if other not in every:

@@ -1,8 +1,7 @@
 """Every table of the findings: the type of its rows, and what makes them. Knows no figure.
 
 A table is one line here, with names that are imported when they are needed (`module:name`). What makes rows takes the
-`Case` of one cell (`bench.judge.measure.case`); what several cells have to say together is gathered from each and then
-made rows.
+`Case` of one cell (`bench.judge.measure.case`); what several cells say together is gathered from each, then made rows.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ FROM_SPEEDUP = ("n_prompts", "n_blocks", "n_predict", "quantization", "threads")
 class CellIndex:
     """What the findings say of each cell, by id."""
 
-    rows: dict[str, Row] = field(default_factory=dict)
+    rows: Mapping[str, Row] = field(default_factory=dict)
     groups: dict[tuple[Any, ...], Group] = field(default_factory=dict, compare=False, repr=False)
     """Groups that were asked for, by all that they depend on: thousands of rows have a handful of them."""
 
