@@ -93,6 +93,8 @@ def _ratio(one: Comparison) -> str:
 def _one(one: Comparison, options: AuditOptions) -> str:
     """A comparison in a few words."""
     estimate, name = one.estimate, one.name
+    if one.in_sum:
+        return f"{name}: the sum of all answers is {estimate.ratio:.2f}x; nobody says how many there were, so of one answer nothing is known"
     if one.streams > 1 and one.pairs[0].treated[0].test != "serving":
         return f"{name}: one answer is {estimate.ratio:.2f}x the baseline; the {one.total:.2f}x is the sum of {one.streams}"
     if one.streams > 1:
@@ -188,6 +190,9 @@ def _claim(options: AuditOptions, reading: Reading | None, found: Sequence[Compa
 def _alone(record: Record, codes: set[str]) -> str:
     """A record with nothing to compare with."""
     trials = [trial for trial in record.trials if trial.per_answer > 0]
+    sums = [trial for trial in record.trials if trial.unshared and trial.aggregate > 0]
+    if not trials and sums:
+        return f"The {sums[0].aggregate:.1f} tok/s are a sum of answers whose number is not said: of one answer nothing is known."
     if not trials:
         return _without_rate(record)
     low, high = min(trials, key=lambda one: one.per_answer), max(trials, key=lambda one: one.per_answer)

@@ -71,13 +71,15 @@ def audit(path: Paths, options: AuditOptions | None = None) -> AuditReport:
 def judge(record: Record, options: AuditOptions, against: Record | None = None) -> AuditReport:
     """Judge a record that is read."""
     found = comparisons(record, options, against)
-    flags = list(record.flags) + token_flags(record, options) + timing_flags(record, options) + claim_flags(record, options)
-    flags += physics_flags(record, options) + acceptance_flags(record, options)
+    flags = list(record.flags) + token_flags(record, options) + timing_flags(record, options)
+    flags += physics_flags(record, options) + claim_flags(record, options) + acceptance_flags(record, options)
     flags += setting_flags(record, against, found) + output_flags(found) + contrast_flags(record, options, found)
     flags += _statistics(found) + cost_flags(record, options) + counter_flags(record, options)
     if against is not None:
         flags += _of_baseline(against, options)
         flags += [] if found else [_unmatched(record, against)]
+    if not record.trials and not record.launches and not flags:
+        flags = [Flag("EMPTY", f"{record.path}: has a header and no rows; a failed run is not 0 tok/s")]
     flags = _unique(flags)
     reading = explain(options.claim, list(record.trials), options.per) if options.claim is not None else None
     notes = [*record.notes, *cost_notes(record, options), *physics_notes(record, options), *counter_notes(record, options)]

@@ -68,6 +68,11 @@ class Comparison:
         return self.streams > self.pairs[0].base[0].streams
 
     @property
+    def in_sum(self) -> bool:
+        """Whether the ratio is one of sums, since no row says how many answers share them."""
+        return self.pairs[0].treated[0].unshared
+
+    @property
     def name(self) -> str:
         return f"{self.label}, {self.condition}" if self.condition else self.label
 
@@ -117,7 +122,7 @@ def key_of(trial: Trial) -> Key:
 
 def rates(trials: Iterable[Trial], per: str = "answer") -> list[float]:
     """Rates above 0."""
-    values = [trial.aggregate if per == "aggregate" else trial.per_answer for trial in trials]
+    values = [trial.aggregate if per == "aggregate" else trial.compared for trial in trials]
     return [value for value in values if math.isfinite(value) and value > 0]
 
 
@@ -128,7 +133,7 @@ def level(trials: Iterable[Trial], per: str = "answer") -> float:
 
 
 def _positive(trial: Trial) -> bool:
-    return math.isfinite(trial.per_answer) and trial.per_answer > 0
+    return math.isfinite(trial.compared) and trial.compared > 0
 
 
 def _blocks(record: Record) -> dict[int, list[Trial]]:
@@ -184,7 +189,7 @@ def _by_key(side: Sequence[Trial], left: Sequence[Trial], right: Sequence[Trial]
 
 def _estimate(treated: Sequence[Trial], base: Sequence[Trial], together: bool) -> Estimate:
     if together and len(treated) == len(base) > 1:
-        logs = [math.log(one.per_answer / two.per_answer) for one, two in zip(treated, base, strict=True)]
+        logs = [math.log(one.compared / two.compared) for one, two in zip(treated, base, strict=True)]
         return paired(logs, "pairs of runs")
     left, right = spread_of(treated), spread_of(base)
     counts = " and ".join(f"{number:g}" for number in (left[3], right[3]))
@@ -194,17 +199,17 @@ def _estimate(treated: Sequence[Trial], base: Sequence[Trial], together: bool) -
 def spread_of(trials: Sequence[Trial]) -> tuple[float, float, float, int]:
     """Log mean of one answer's rate, its standard error, degrees of freedom, and the number of repetitions."""
     if len(trials) > 1:
-        logs = [math.log(trial.per_answer) for trial in trials]
+        logs = [math.log(trial.compared) for trial in trials]
         one = paired(logs, "")
         return one.log_mean, one.log_se, one.df, len(logs)
     trial = trials[0]
     if len(trial.samples) > 1 and trial.distinct:
         one = paired([math.log(trial.distinct / trial.streams / seconds) for seconds in trial.samples], "")
         return one.log_mean, one.log_se, one.df, len(trial.samples)
-    mean = math.log(trial.per_answer)
+    mean = math.log(trial.compared)
     if not (math.isfinite(trial.spread) and trial.spread >= 0) or trial.samples:
         return mean, math.inf, 0.0, 1
-    share = trial.spread / max(trial.aggregate, trial.per_answer)
+    share = trial.spread / max(trial.aggregate, trial.compared)
     count = trial.repetitions or (USUAL_REPETITIONS if "model_type" in trial.settings else 0)
     if count > 1:
         return mean, max(share / math.sqrt(count), 1e-6), count - 1.0, count

@@ -7,7 +7,7 @@ Columns are arrays of machine numbers, so that a ledger of fourteen million rows
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 LARGEST_TOKEN = 2**31 - 1
@@ -33,7 +33,6 @@ class Emits:
         self.t_ns = array("q")
         self.prefill = bytearray()
         self.unverified = 0
-        self.rising = True
         self.counts: Counts | None = None
         """What `count` found, so that nobody counts a long record twice."""
 
@@ -42,8 +41,6 @@ class Emits:
 
     def add(self, stream: int, position: int, token: int, round_: int, t_ns: int, prefill: bool, sure: bool) -> None:
         """One emit call. OverflowError for a number that is no id, position or time."""
-        if self.rising and self.t_ns and t_ns < self.t_ns[-1]:
-            self.rising = False
         self.stream.append(stream)
         self.position.append(position)
         self.token.append(token)
@@ -51,6 +48,24 @@ class Emits:
         self.t_ns.append(t_ns)
         self.prefill.append(prefill)
         self.unverified += not sure
+
+    @property
+    def columns(self) -> tuple[Callable[[int], None], ...]:
+        """What appends to stream, position, token, round and time, for whoever adds millions of rows.
+
+        `prefill` and `unverified` are added beside them; all columns must stay of one length.
+        """
+        return self.stream.append, self.position.append, self.token.append, self.round.append, self.t_ns.append
+
+    @property
+    def rising(self) -> bool:
+        """Whether no time is below the one before."""
+        before = None
+        for now in self.t_ns:
+            if before is not None and now < before:
+                return False
+            before = now
+        return True
 
     def mark_first(self) -> None:
         """Give a known beginning: where no row is the prefill's, those of the earliest moment are.
@@ -67,7 +82,7 @@ class Emits:
 
     def in_time(self) -> Iterator[int]:
         """Row numbers in the order of their times."""
-        if self.rising or len(self) > SORTED_ROWS:
+        if len(self) > SORTED_ROWS or self.rising:
             return iter(range(len(self)))
         return iter(sorted(range(len(self)), key=self.t_ns.__getitem__))
 
@@ -83,6 +98,7 @@ class Answer:
     high: int = -1
     begin_ns: int = 0
     end_ns: int = 0
+    end_row: int = 0
 
     def get(self, position: int) -> int:
         """The token at a position, MISSING where none was emitted."""
@@ -129,6 +145,8 @@ class Counts:
     most: int = 1
     """How often the (stream, position) that was emitted most often was."""
     conflicts: int = 0
+    rounds: int = 0
+    """Different rounds, the prefill's left out."""
     late: int = 0
     """Tokens that came out after a later position of their answer."""
     answers: dict[int, Answer] = field(default_factory=dict)
@@ -149,31 +167,60 @@ def count(emits: Emits, startup: Collection[int] = ()) -> Counts:
     found = Counts()
     again: dict[tuple[int, int], int] = {}
     early = frozenset(startup)
-    for row in emits.in_time():
-        stream, position, token = emits.stream[row], emits.position[row], emits.token[row]
-        prefill, begun = bool(emits.prefill[row]), bool(early) and emits.round[row] in early
-        found.first_calls += prefill
-        found.startup_counted += begun and not prefill
-        answer = found.answers.get(stream)
-        if answer is None:
-            answer = found.answers[stream] = Answer(begin_ns=emits.t_ns[row])
-        answer.end_ns = emits.t_ns[row]
-        before = answer.get(position)
+    streams, positions, tokens, prefills = emits.stream, emits.position, emits.token, emits.prefill
+    current, answer = -1, Answer()
+    seen: array[int] = answer.tokens
+    for row in emits.in_time():  # millions of rows: names are local, and a stream is looked up when it changes
+        stream, position, token, prefill = streams[row], positions[row], tokens[row], prefills[row]
+        begun = bool(early) and emits.round[row] in early and not prefill
+        if prefill:
+            found.first_calls += 1
+        if begun:
+            found.startup_counted += 1
+        if stream != current:
+            current = stream
+            answer = found.answers.setdefault(stream, Answer())
+            seen = answer.tokens
+            if not answer.size:
+                answer.begin_ns = emits.t_ns[row]
+        before = seen[position] if position < len(seen) else answer.get(position)
+        answer.end_row = row
         if before != MISSING:
             found.duplicates += 1
             found.conflicts += before != token
             if len(again) < FAR:
                 again[stream, position] = again.get((stream, position), 1) + 1
             continue
-        found.late += position < answer.high
+        if position < answer.high:
+            found.late += 1
         answer.put(position, token)
         found.first += prefill
-        found.startup_distinct += begun and not prefill
+        if begun:
+            found.startup_distinct += 1
+    for one in found.answers.values():
+        one.end_ns = emits.t_ns[one.end_row]
+    found.rounds = _distinct_rounds(emits)
     found.counted = len(emits) - found.first_calls
     found.distinct = len(emits) - found.duplicates - found.first
     found.most = max(again.values(), default=1)
     emits.counts = found
     return found
+
+
+def _distinct_rounds(emits: Emits) -> int:
+    """How many rounds there are: rounds that rise need no memory, the rest of them a set."""
+    high, rounds = -1, 0
+    back: set[int] = set()
+    starts: set[int] = set()
+    for one in emits.round:
+        if one > high:
+            rounds += 1
+            if len(starts) < FAR:
+                starts.add(one)
+            high = one
+        elif 0 <= one < high and one not in starts and len(back) < FAR:
+            back.add(one)
+    return rounds + len(back - starts)
 
 
 def window_seconds(emits: Emits) -> float:

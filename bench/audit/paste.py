@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.audit.blocks import Block, JsonBlock, Line, LinesBlock, Options, TableBlock, TableRow
+from bench.errors import UserError
 
 MOST_CELLS = 512
 MOST_FAILURES = 200
@@ -192,8 +193,22 @@ class Paste:
 
     def _claimed(self, at: int, header: list[str], form: str) -> TableBlock | None:
         """A table without rows if some reader knows its header: no row is looked at for a header that none does."""
-        block = TableBlock(self.name, 0, self.options, header, form=form, line=at + 1, above=list(self.above))
-        return block if _unique(header) and self.claims(block) else None
+        names = [name for name in dict.fromkeys(header) if name]
+        block = TableBlock(self.name, 0, self.options, names, form=form, line=at + 1, above=list(self.above))
+        if not self.claims(block):
+            return None
+        if len(names) == len(header):
+            return block
+        twice = next((name for name in header if name and header.count(name) > 1), None)
+        fault = f"column '{twice}' stands twice in the header" if twice else "a column of the header has no name"
+        self.broken.append(f"line {at + 1}: {fault}")
+        return None
+
+    def _damaged(self, block: TableBlock, what: str, goes_on: bool) -> None:
+        """A row that is not whole: the text's end, or, where the table goes on below it, a table not to be trusted."""
+        if goes_on:
+            raise UserError(f"{self.name}, {what}; the table goes on below it, so take the text from its source again")
+        block.cut = what
 
     def _markdown(self, at: int) -> TableBlock | None:
         line = self.lines[at]
@@ -214,7 +229,8 @@ class Paste:
                 if cells == header or (end > at + 1 and "|" in nxt and _RULE.match(nxt)):
                     break  # the next table's header
                 if len(cells) != len(header):
-                    block.cut = f"line {end + 1}: {len(cells)} fields, expected {len(header)}"
+                    what = f"line {end + 1}: {len(cells)} fields, expected {len(header)} ({' | '.join(header[:6])} ..)"
+                    self._damaged(block, what, "|" in nxt and len(_pipes(nxt)) == len(header))
                     end += 1
                     break
                 block.rows.append(TableRow(end + 1, dict(zip(header, cells, strict=True))))
@@ -246,7 +262,9 @@ class Paste:
                 if whole and end < last:
                     break  # a line of a log below the table
                 why = "an open quote" if cells is None else f"{len(cells)} fields, expected {len(header)}"
-                block.cut = f"line {end + 1}: is cut or damaged: {why} ({', '.join(block.header[:6])} ..)"
+                after = fields(self.lines[end + 1], delimiter) if end < last else None
+                what = f"line {end + 1}: is cut or damaged: {why} ({', '.join(block.header[:6])} ..)"
+                self._damaged(block, what, after is not None and len(after) == len(header))
                 end += 1
                 break
             block.rows.append(TableRow(end + 1, dict(zip(block.header, cells, strict=True))))
@@ -288,8 +306,3 @@ def fields(line: str, delimiter: str) -> list[str] | None:
 
 def _pipes(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
-
-
-def _unique(header: list[str]) -> bool:
-    names = [name.strip() for name in header]
-    return all(names) and len(set(names)) == len(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -111,7 +112,8 @@ def _record(source: Source, lines: list[str], found: list[Found], used: set[int]
     blocks: dict[tuple[int, int], int] = {}
     for index, one in enumerate(found):
         for trial in one.trials:  # a reader of lines may have found several runs
-            trials.append(replace(trial, block=blocks.setdefault((index, trial.block), len(blocks))))
+            known = {name: value for name, value in trial.printed.items() if math.isfinite(value)}
+            trials.append(replace(trial, block=blocks.setdefault((index, trial.block), len(blocks)), printed=known))
     skipped = [number for number, line in enumerate(lines, 1) if line.strip() and number not in used]
     notes = [*source.notes, *dict.fromkeys(note for one in found for note in one.notes)]
     if len(found) > 1 or skipped:

@@ -55,6 +55,8 @@ class Trial:
     """Answers that were decoded at the same time."""
     streams_known: bool = False
     """Whether the record itself says how many."""
+    unshared: bool = False
+    """Whether the rate is the sum of a number of answers that nobody says."""
     counted: int = 0
     """Emit calls inside the timed window, all streams."""
     distinct: int = 0
@@ -118,10 +120,17 @@ class Trial:
 
     @property
     def per_answer(self) -> float:
-        """What the reader of one answer sees."""
+        """What the reader of one answer sees; nan where a sum cannot be shared out."""
+        if self.unshared:
+            return self.printed.get("answer_tok_s", NAN)
         if "answer_tok_s" in self.printed and not (self.seconds > 0 and self.distinct and self.streams == 1):
             return self.printed["answer_tok_s"]
         return self.aggregate / self.streams
+
+    @property
+    def compared(self) -> float:
+        """The rate that rows are compared by: one answer's, or a sum that cannot be shared out."""
+        return self.aggregate if self.unshared and not math.isfinite(self.per_answer) else self.per_answer
 
     @property
     def repeats(self) -> bool:

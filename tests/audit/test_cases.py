@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.audit.audit import AuditReport, audit, format_audit
+from bench.audit.audit import AuditReport, audit
+from bench.audit.show import format_audit
 from bench.audit.flags.acceptance import definitions
-from bench.audit.flags.contrasts import speculation_rate, statistics_of
-from bench.audit.formats.llama_bench import read_record
+from bench.audit.flags.contrasts import statistics_of
+from bench.audit.flags.costs import speculation_rate
+from bench.audit.record import read_record
 from bench.audit.options import ANY_TEMPERATURE, AuditOptions
 from bench.audit.trials import Flag
 

@@ -51,7 +51,7 @@ def _ratio(one: Comparison, options: AuditOptions) -> float:
 def _no_baseline(record: Record, options: AuditOptions, found: list[Comparison]) -> Iterator[Flag]:
     wanted = options.speedup is not None or any(map(_speculates, record.trials))
     wanted |= options.acceptance is not None and bool(rates(record.trials))
-    if not wanted or found or record.launches:
+    if not wanted or found or record.launches or options.baseline or options.against:
         return
     missing = ["the same model's plain rate on the same machine and build (--baseline TOK_S or --against FILE)"]
     missing += [] if any(trial.settings for trial in record.trials) else ["the engine's build and settings"]

@@ -13,6 +13,8 @@ from bench.audit.trials import Flag, Trial
 
 SUMMED = 0.01
 """Sums over many requests may differ by this much before they are other answers."""
+WAIT = 0.02
+"""An answer comes later when it takes this much longer."""
 
 
 def output_flags(found: list[Comparison]) -> list[Flag]:
@@ -28,18 +30,16 @@ def output_flags(found: list[Comparison]) -> list[Flag]:
 
 def _tokens(one: Comparison, pair: Pair) -> Iterator[Flag]:
     base = pair.base[0]
-    seen: set[str] = set()
     for treated in pair.treated:
         if (treated.temperature or 0) > 0 or (base.temperature or 0) > 0:
             continue
         if treated.emits is not None and base.emits is not None:
-            found = _divergence(one, treated, base)
+            found = list(_divergence(one, treated, base))
         else:
-            found = _lengths(one, treated, base)
-        for flag in found:
-            if flag.sentence not in seen:
-                seen.add(flag.sentence)
-                yield flag
+            found = list(_lengths(one, treated, base))
+        yield from found
+        if found:
+            return  # replicates of one prompt say the same
 
 
 def _prompt(trial: Trial) -> str:
@@ -66,7 +66,8 @@ def _divergence(one: Comparison, treated: Trial, base: Trial) -> Iterator[Flag]:
             words = f"differs from position {place + answer.low} on: {mine[place]} against {theirs[place]}"
         yield Flag(
             "DIVERGENT",
-            f"{one.label}{_prompt(treated)}: the output of {treated.where}, stream {stream}, {words}; no lossless speed-up{greedy}",
+            f"{one.label}{_prompt(treated)}: the output of {treated.where}, stream {stream}, {words}; no lossless speed-up{greedy} "
+            "unless the logits there show a near tie, which this record does not have",
             {"position": place + answer.low},
         )
 
@@ -103,7 +104,7 @@ def _later(one: Comparison, pair: Pair) -> Iterator[Flag]:
     if pair.treated[0].test == "serving":
         return
     mine, theirs = (math.exp(math.fsum(map(math.log, side)) / len(side)) for side in times)
-    if mine > theirs * (1 + SUMMED / 2):
+    if mine > theirs * (1 + WAIT):
         yield Flag(
             "LATER",
             f"{one.label}{_prompt(pair.treated[0])}: decodes {pair.estimate.ratio:.2f}x as fast and the answer comes later: "

@@ -42,6 +42,9 @@ def read(block: Block) -> Found:
     else:
         assert isinstance(block, TableBlock)
         rows = _rows(block, found)
+    odd = next((line for line, row in rows if ("pl" in row) != ("pl" in rows[0][1])), None)
+    if odd is not None:
+        raise UserError(f"{block.name}, line {odd}: field 'pl' is missing here or in the rows before")
     found.trials = [_trial(block.name, line, row) for line, row in rows]
     if not found.trials:
         assert isinstance(block, TableBlock)
@@ -62,10 +65,16 @@ def _rows(block: TableBlock, found: Found) -> list[tuple[int, Mapping[str, Any]]
         if "n_kv_max = " in line.text:
             above = {key: int(value[:18]) for key, value in _PAIRS.findall(line.text)}
             found.used.add(line.number)
-    return [
-        (row.line, above | {FIELDS[name]: number(cell) for name, cell in row.cells.items() if name in FIELDS})
-        for row in block.rows
-    ]
+    rows = []
+    for row in block.rows:
+        values = {}
+        for name, cell in row.cells.items():
+            value = number(cell)
+            if name in FIELDS and value is None and cell.strip("-").lower() not in ("nan", "inf"):
+                raise UserError(f"{block.name}, line {row.line}: {name} is '{cell[:40]}', expected a number in every field")
+            values |= {FIELDS[name]: value} if name in FIELDS else {}
+        rows.append((row.line, above | values))
+    return rows
 
 
 def _trial(name: str, line: int, row: Mapping[str, Any]) -> Trial:

@@ -79,7 +79,7 @@ def trial_of(name: str, line: int, row: Mapping[str, Any]) -> Trial:
     settings = {key: _word(row[key]) for key in SETTINGS if key in row}
     settings |= {"build": settings[key] for key in ("build_commit",) if key in settings}
     spread = NAN if seconds else _optional(row, "stddev_ts")
-    return _trial(line, n_prompt, n_gen, int(_optional(row, "n_depth") or 0), rate, spread, mean, seconds, settings)
+    return _trial(line, n_prompt, n_gen, count(_optional(row, "n_depth")) or 0, rate, spread, mean, seconds, settings)
 
 
 def _trial(

@@ -1,7 +1,7 @@
 """What several programs of llama.cpp print alike: a prompt's time, an answer's time, and the guesses. No format alone.
 
 `eval time = 27600.00 ms / 896 runs` (llama_print_timings, llama_perf_context_print, common_perf_print) counts decode
-calls, of which the first answer token is none: it comes from the prompt's logits. `/ 200 tokens` (llama-server) counts
+calls, which the answer's first token is none of: it comes from the prompt's logits. `/ 200 tokens` (llama-server) counts
 tokens. llama-server's `mean len` is 1 + accepted / verifying steps.
 """
 
@@ -16,7 +16,7 @@ from bench.audit.numbers import NAN, count, finite, real
 from bench.audit.trials import Trial
 
 PROMPT = re.compile(r"prompt eval time *= *([\d.]+) *ms */ *(\d+) *tokens")
-EVAL = re.compile(r"(?<!prompt )eval time *= *([\d.]+) *ms */ *(\d+) *(tokens|runs)")
+EVAL = re.compile(r"(?<!prompt )eval time *= *([\d.]+) *ms */ *(\d+) *(?:tokens|runs)")
 TOTAL = re.compile(r"total time *= *([\d.]+) *ms(?: */ *(\d+) *tokens)?")
 ACCEPTANCE = re.compile(
     r"draft acceptance(?: rate)? *= *([\d.]+) *\( *(\d+) accepted */ *(\d+) generated\)"
@@ -59,7 +59,6 @@ def note_line(timing: Timing, text: str) -> bool:
     if found:
         tokens = int(found[2][:15])
         values |= {"seconds": _ms(found[1]) or NAN, "counted": tokens, "distinct": tokens}
-        values["first"] = 1 if found[3] == "runs" and tokens else 0
         return True
     found = TOTAL.search(text)
     if found:

@@ -40,17 +40,16 @@ def read(block: Block) -> Found:
         elif not _OTHER.search(line.text):
             continue
         found.used.add(line.number)
-    if any(trial.streams > 1 for trial in found.trials):
+    if any(trial.unshared for trial in found.trials):
         found.notes.append("batch_generate sums its answers and does not say how many there were")
     return found
 
 
 def _answer(line: int, row: re.Match[str], prompt: tuple[int, float] | None, block: int) -> Trial:
     tokens, rate = int(row[3][:15]), real(row[4])
-    several = 2 if row[1] else 1
     known = tokens and rate > 0
     return Trial(
-        place=f"line {line}", line=line, label=f"answer {block + 1}", block=block, streams=several, counted=tokens,
+        place=f"line {line}", line=line, label=f"answer {block + 1}", block=block, unshared=bool(row[1]), counted=tokens,
         distinct=tokens, seconds=tokens / rate if known else float("nan"), printed={"tok_s": rate},
         prompt_tokens=prompt[0] if prompt else 0,
         prefill_seconds=prompt[0] / prompt[1] if prompt and prompt[1] > 0 and prompt[0] else float("nan"),

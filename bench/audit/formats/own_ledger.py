@@ -98,30 +98,42 @@ def _folders(path: Path) -> list[Path]:
 def _runs(name: str, rows: Rows) -> dict[int, Emits]:
     """Rows of a ledger by run, in the order in which runs begin."""
     runs: dict[int, Emits] = {}
-    emits, current = Emits(True), None
-    for line, (run, stream, position, token, round_, source, t_ns) in rows:
-        try:
+    emits, current = Emits(True), -1
+    line = 0
+    try:
+        for line, (run, stream, position, token, round_, source, t_ns) in rows:
             number = int(run)
-            values = (int(stream), int(position), int(token), int(round_), int(t_ns))
-        except ValueError:
-            raise UserError(_bad(name, line, (run, stream, position, token, round_, source, t_ns))) from None
-        source = source.strip()
-        if source not in SOURCES:
-            raise UserError(f"{name}, line {line}: source is '{source[:40]}', expected one of {', '.join(SOURCES)}")
-        if number != current:
-            current = number
-            emits = runs.setdefault(number, Emits(True))
-            if number < 0 or len(runs) > MOST_RUNS:
-                raise UserError(f"{name}, line {line}: run is {number}, expected a run of 0 or more, and few of them")
-        stream_, position_, token_, round_n, moment = values
-        if stream_ < 0 or position_ < 0 or round_n < -1:
-            raise UserError(f"{name}, line {line}: a stream or position below 0, or a round below -1")
-        prefill = source == "prefill" or round_n < 0
-        try:
-            emits.add(stream_, position_, token_, -1 if prefill else round_n, moment, prefill, source != "unverified")
-        except OverflowError:
-            raise UserError(f"{name}, line {line}: a number that is larger than any token id, position or time") from None
+            if number != current or not runs:
+                current = number
+                emits = runs.setdefault(number, Emits(True))
+                if number < 0 or len(runs) > MOST_RUNS:
+                    raise UserError(f"{name}, line {line}: run is {number}, expected a run of 0 or more, and few of them")
+                streams, positions, tokens, rounds, times = emits.columns
+                prefills = emits.prefill
+            stream_, position_, round_n = int(stream), int(position), int(round_)
+            if source not in SOURCES and source.strip() not in SOURCES:
+                raise UserError(f"{name}, line {line}: source is '{source[:40]}', expected one of {', '.join(SOURCES)}")
+            if stream_ < 0 or position_ < 0 or round_n < -1:
+                raise UserError(_below(name, line, stream_, position_, round_n))
+            prefill = round_n < 0 or source.strip() == "prefill"
+            tokens(int(token))
+            times(int(t_ns))
+            streams(stream_)
+            positions(position_)
+            rounds(-1 if prefill else round_n)
+            prefills.append(prefill)
+            if source.strip() == "unverified":
+                emits.unverified += 1
+    except ValueError:
+        raise UserError(_bad(name, line, (run, stream, position, token, round_, source, t_ns))) from None
+    except OverflowError:
+        raise UserError(f"{name}, line {line}: a number that is larger than any token id, position or time") from None
     return runs
+
+
+def _below(name: str, line: int, stream: int, position: int, round_: int) -> str:
+    what, value, low = ("stream", stream, 0) if stream < 0 else ("position", position, 0) if position < 0 else ("round", round_, -1)
+    return f"{name}, line {line}: {what} is {value}, expected {low} or more"
 
 
 def _bad(name: str, line: int, cells: Iterable[str]) -> str:
@@ -139,7 +151,7 @@ def _table(path: Path, stream: Any, wanted: Iterable[str]) -> Rows:
     wanted = tuple(wanted)
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="\n")
     places: list[int] = []
-    size = 0
+    size, straight = 0, False
     number = 0
     try:
         while line := text.readline(LONGEST + 1):
@@ -152,10 +164,11 @@ def _table(path: Path, stream: Any, wanted: Iterable[str]) -> Rows:
             if not places:
                 header = [name.strip() for name in cells]
                 places, size = _places(path, number, header, wanted), len(header)
+                straight = places == list(range(size))
                 continue
             if len(cells) != size:
                 raise UserError(f"{path}, line {number}: {len(cells)} fields, expected {size}; the line is cut or damaged")
-            yield number, [cells[place] for place in places]
+            yield number, cells if straight else [cells[place] for place in places]
     except (OSError, EOFError, zlib.error, csv.Error, gzip.BadGzipFile) as error:
         raise UserError(f"{path}: breaks off after line {number} ({error}); copy it again from its source") from error
     if not places:
@@ -179,7 +192,7 @@ def _trial(run: int, emits: Emits, row: Mapping[str, str] | None, rounds: list[d
     values: dict[str, Any] = {
         "place": f"run {run}", "label": f"run {run}", "emits": emits, "streams_known": True,
         "streams": together(list(counts.answers.values())), "seconds": window_seconds(emits),
-        "rounds": len(set(emits.round) - {-1}), "counted": counts.counted, "distinct": counts.distinct, "first": counts.first,
+        "rounds": counts.rounds, "counted": counts.counted, "distinct": counts.distinct, "first": counts.first,
         "startup_counted": counts.startup_counted, "startup_distinct": counts.startup_distinct, **extra,
     }  # fmt: skip
     if row is not None:

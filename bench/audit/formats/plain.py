@@ -16,10 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from bench.audit.blocks import Block, Found, TableBlock, TableRow
-from bench.audit.formats.columns import IGNORED, SETTINGS, Meaning, meaning
+from bench.audit.formats.columns import ALIASES, IGNORED, SETTINGS, Meaning, meaning
 from bench.audit.formats.plain_runs import MORE_RATES, Row, run_trials
 from bench.audit.formats.plain_steps import step_trial
 from bench.audit.numbers import number, whole
@@ -97,13 +98,22 @@ def read(block: Block) -> Found:
     if columns.ignored:
         found.notes.append(f"columns not used: {', '.join(columns.ignored[:8])}")
     if columns.kept:
-        found.notes.append(f"columns kept as settings: {', '.join(columns.kept[:8])}")
+        found.notes.append(f"columns kept as settings: {', '.join(columns.kept[:8])}{_hint(columns.kept)}")
     return found
+
+
+def _hint(kept: list[str]) -> str:
+    """What a column that is kept may have been meant to be."""
+    for column in kept[:20]:
+        close = get_close_matches(column.strip().lower(), [*ALIASES], n=1, cutoff=0.85)
+        if close:
+            return f" (did you mean '{close[0]}'? '{column}' is not read)"
+    return ""
 
 
 def _check_times(block: TableBlock, columns: Columns) -> None:
     times = [name for name in TIMES if name in columns.known]
-    if len(times) > 1 and set(times) & {"t_s", "t_ms", "t_us", "t_ns"}:
+    if len(times) > 1:
         raise UserError(f"{block.name}, line {block.line}: {' and '.join(times)} both give the time; keep one")
 
 
@@ -131,12 +141,14 @@ def _rows(block: TableBlock, columns: Columns) -> list[Row]:
 
 
 def _arm_column(block: TableBlock, columns: Columns) -> str | None:
-    wide = columns.known & {"tok_s", "answer_tok_s", "aggregate_tok_s"} or any(one.test for one in columns.names.values())
-    if not wide or columns.known & {"prompt", "category", *STEP} or len(block.rows) < 2:
+    wide = columns.known & set(MORE_RATES) or any(one.test for one in columns.names.values())
+    if not wide or columns.known & STEP or len(block.rows) < 2:
         return None
+    prompt = next((column for column, one in columns.names.items() if one.name == "prompt"), None)
     for column in (*columns.kept, *(name for name, one in columns.names.items() if one.name in SETTINGS)):
-        values = [row.cells[column].strip() for row in block.rows]
-        if len(set(values)) > 1 and all(value and number(value) is None for value in values):
+        values = [(row.cells[prompt] if prompt else "", row.cells[column].strip()) for row in block.rows]
+        by_prompt = [len({value for one, value in values if one == name}) for name, _ in values]
+        if min(by_prompt) > 1 and all(value and number(value) is None for _, value in values):
             return column
     return None
 

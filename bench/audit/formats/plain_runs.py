@@ -90,7 +90,7 @@ def _trial(row: Row, values: dict[str, Any], rates: dict[str, Measured], test: s
         values["spread"] = spread
     label = " ".join(part for part in (*(row.cells.get(name, "") for name in ("arm", "run", "prompt")), test) if part)
     return Trial(
-        place=f"line {row.line}", line=row.line, label=label[:80] or (f"{values['streams']} answers at once" if values["streams_known"] else "a row"), test=test,
+        place=f"line {row.line}", line=row.line, label=label[:80] or (f"{values['streams']} answer{'s' * (values['streams'] > 1)} at once" if values["streams_known"] else "a row"), test=test,
         printed=printed | values.pop("other_rates"), **values,
     )  # fmt: skip
 

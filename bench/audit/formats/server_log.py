@@ -14,7 +14,8 @@ from bench.audit.numbers import real
 from bench.audit.trials import Trial
 
 _PROGRESS = re.compile(r"n_(?:gen|decoded) *= *(\d+), *tg *= *([\d.]+) *t/s")
-_STATISTICS = re.compile(r"statistics +(\S+?): .*#gen tokens *= *(\d+), *#acc tokens *= *(\d+)")
+_REST = re.compile(r"statistics +\S+?: .*#gen tokens|llama_perf_|llama_print_timings|common_perf_print|print_timing")
+"""Lines of the same printers that say nothing that is judged."""
 _PART = re.compile(r"^\s*(draft|target):\s*$")
 
 
@@ -68,7 +69,7 @@ class _Log:
             timing.lines.add(number)
             self.found.used.add(number)
             self.open[name] = timing
-        elif _STATISTICS.search(text):
+        elif _REST.search(text):
             self.found.used.add(number)
 
     def _finish(self, name: str) -> None:

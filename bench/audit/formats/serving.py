@@ -30,6 +30,7 @@ NAMES = {
 _LINE = re.compile(r"^\W*([A-Za-z][^:]{2,50}?):\s+([-\d.,]+)\s*$")
 _TITLE = re.compile(r"Serving Benchmark Result|Result of.*enchmark")
 _THROUGHPUT = re.compile(r"Throughput: *([\d.]+) requests/s, *([\d.]+) (?:total )?tokens/s(?:, *([\d.]+) output tokens/s)?")
+_POSITION = re.compile(r"^\s*Position (\d{1,2}): +([\d.]+)")
 _BACKEND = re.compile(r"^\s*Backend: +(\S+)")
 
 
@@ -58,7 +59,9 @@ def read(block: Block) -> Found:
             values |= {} if value is None else {key: value}
         elif _BACKEND.match(line.text):
             backend = line.text.split()[1][:30]
-        elif not (title or (values and re.match(r"^[-=]{5}|^(Request rate|Traffic|Median|P\d+|Std|Max|Mean)", line.text))):
+        elif values and (share := _POSITION.match(line.text)):
+            values[f"position_{share[1]}"] = real(share[2]) / 100
+        elif not (title or (values and re.match(r"^[-=]{5}|^(Request rate|Traffic|Median|P\d+|Std|Max|Mean|Per-position|Total generated)", line.text))):
             continue
         found.used.add(line.number)
     found.trials += serving_trial(start, values, backend, len(found.trials))
@@ -69,8 +72,8 @@ def throughput_trial(line: int, total: float, output: float | None) -> Trial:
     """`vllm bench throughput`: all requests at once; the first figure has the prompts' tokens in it."""
     printed = {"pg": total} | ({"tok_s": output} if output else {})
     return Trial(
-        place=f"line {line}", line=line, label="offline throughput", test="throughput", streams=2, mixed_tokens=1,
-        printed=printed, settings={},
+        place=f"line {line}", line=line, label="offline throughput", test="throughput", unshared=True, mixed_tokens=1,
+        printed=printed,
     )  # fmt: skip
 
 
@@ -95,7 +98,7 @@ def serving_trial(line: int, values: Mapping[str, float], backend: str = "", blo
     return [
         Trial(
             place=f"line {line}", line=line, label=f"{requests} requests" if requests else "serving", test="serving", block=block,
-            streams=streams, streams_known=True, counted=int(tokens) if tokens > 0 else 0,
+            streams=streams or 1, unshared=not streams, streams_known=bool(streams), counted=int(tokens) if tokens > 0 else 0,
             distinct=int(tokens) if tokens > 0 else 0, seconds=duration if duration > 0 else NAN,
             prompt_tokens=0, total_seconds=wait, printed={key: value for key, value in printed.items() if value == value},
             settings=settings, positions=positions,
@@ -109,5 +112,9 @@ def _streams(values: Mapping[str, float], rate: float, tpot: float, requests: in
     for key in ("concurrency", "max_concurrency", "max_concurrent_requests"):
         if values.get(key, 0) > 0:
             return max(1, min(round(values[key]), requests or round(values[key])))
-    running = round(rate * tpot / 1e3) if rate > 0 and tpot > 0 else 1
-    return 1 if requests == 1 else max(running, 2)
+    e2e, duration = values.get("mean_e2e_latency_ms", NAN), values.get("duration", NAN)
+    if requests and e2e > 0 and duration > 0:  # Little's law
+        return max(1, round(requests * e2e / 1e3 / duration))
+    if requests == 1:
+        return 1
+    return max(2, round(rate * tpot / 1e3)) if rate > 0 and tpot > 0 else 0

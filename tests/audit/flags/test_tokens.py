@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.audit.audit import format_audit
+from bench.audit.show import format_audit
 from tests.audit.audit_records import HEADER, Rows, clean, flags, ledger, look
 
 
