@@ -89,7 +89,7 @@ class Emits:
 
 @dataclass
 class Answer:
-    """The tokens of one stream by position, as they were first emitted."""
+    """The tokens of one stream by position, as they were emitted last."""
 
     tokens: array[int] = field(default_factory=lambda: array("i"))
     far: dict[int, int] = field(default_factory=dict)
@@ -119,6 +119,13 @@ class Answer:
             self.far[position] = token
         else:
             raise OverflowError(f"position {position} in an answer of {self.size} tokens")
+
+    def change(self, position: int, token: int) -> None:
+        """Put another token where one was: what the reader sees last is the answer."""
+        if position < len(self.tokens):
+            self.tokens[position] = token
+        else:
+            self.far[position] = token
 
     def listed(self) -> list[int]:
         """Tokens from the first position on, up to the first that is missing."""
@@ -187,7 +194,9 @@ def count(emits: Emits, startup: Collection[int] = ()) -> Counts:
         answer.end_row = row
         if before != MISSING:
             found.duplicates += 1
-            found.conflicts += before != token
+            if before != token:
+                found.conflicts += 1
+                answer.change(position, token)
             if len(again) < FAR:
                 again[stream, position] = again.get((stream, position), 1) + 1
             continue

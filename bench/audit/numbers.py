@@ -43,9 +43,11 @@ def decimal_comma(cells: Iterable[str]) -> bool:
 
 def measured(text: str, comma: bool = False) -> Measured | None:
     """The number of a cell with its spread and unit; None where it is no number, or not finite."""
+    if len(text) > 200:
+        return None
     parts = _PLUS_MINUS.split(text.strip().strip("*`"), maxsplit=1)
     found = _WITH_UNIT.fullmatch(parts[0].strip().rstrip("("))
-    if found is None or len(text) > 200:
+    if found is None:
         return None
     value = _plain(found[1], comma)
     spread, unit = NAN, (found[2] or "").strip()

@@ -16,6 +16,8 @@ from bench.audit.blocks import Block, JsonBlock, Line, LinesBlock, Options, Tabl
 from bench.errors import UserError
 
 MOST_CELLS = 512
+LONGEST_NAME = 100
+MOST_UNKNOWN = 100_000
 MOST_FAILURES = 200
 """Openings of JSON that came to nothing, after which a brace is taken as a letter."""
 NEAR = 4
@@ -26,7 +28,9 @@ DEEPEST = 3
 _C_NUMBERS = re.compile(r"(?<=[:\[,] )-?(?:nan|inf)\b")
 _QUOTE = re.compile(r"^(?:>[ \t]?)+(?=[|{\[\"\w ])")
 _FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})")
-_RULE = re.compile(r"^[\s|:+-]*-[\s|:+-]*$")
+_RULE = frozenset(" \t|:+-")
+_UNDERLINE = frozenset(" \t=-")
+_NO_NAME = re.compile(r"=\s*\S|:(?:\s|$)|[{}]|\d\.\d|\d{8}")
 _GAPS = re.compile(r" {2,}|\t+")
 _NUMERIC = re.compile(r"[-+~]?[\d.,]+%?")
 Claims = Callable[[Block], bool]
@@ -45,6 +49,8 @@ class Paste:
         self.failures = 0
         self.broken: list[str] = []
         """What could have been a block and is damaged, for a text in which nothing else is found."""
+        self.unknown: set[tuple[str, ...]] = set()
+        """Headers that no reader knows, so that a text of a million like lines asks once."""
         self.blocks: list[Block] = []
         self.loose: list[Line] = []
         self.above: list[Line] = []
@@ -88,7 +94,7 @@ class Paste:
         if self.claims(block):
             self._keep(block)
             return end
-        found = [inner for inner in self._inside(block) if self.claims(inner)]
+        found = self._inside(block)
         for inner in found:
             self._keep(inner)
         self.failures += not found
@@ -97,19 +103,22 @@ class Paste:
         return end
 
     def _inside(self, block: JsonBlock) -> list[JsonBlock]:
-        """Objects and lists of objects inside values that no reader knows: an answer in an envelope."""
+        """Objects and lists of objects that some reader knows, inside values that none does: an answer in an envelope."""
         found: list[JsonBlock] = []
         level: list[Any] = [value for _, value in block.values]
         for _ in range(DEEPEST):
             below: list[Any] = []
             for value in level[:MOST_CELLS]:
                 below += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            level = []
             for value in below[:MOST_CELLS]:
                 inner = value if isinstance(value, list) else [value]
-                if inner and isinstance(inner[0], dict):
-                    values = [(block.first, one) for one in inner]
-                    found.append(JsonBlock(self.name, 0, self.options, values, block.first, block.last))
-            level = below
+                values = [(block.first, one) for one in inner]
+                one = JsonBlock(self.name, 0, self.options, values, block.first, block.last)
+                if inner and isinstance(inner[0], dict) and self.claims(one):
+                    found.append(one)
+                else:
+                    level.append(value)
         return found
 
     def _values(self, block: JsonBlock, at: int) -> int:
@@ -193,9 +202,14 @@ class Paste:
 
     def _claimed(self, at: int, header: list[str], form: str) -> TableBlock | None:
         """A table without rows if some reader knows its header: no row is looked at for a header that none does."""
+        key = (form, *header)
+        if key in self.unknown or not all(map(_is_name, header)):
+            return None
         names = [name for name in dict.fromkeys(header) if name]
         block = TableBlock(self.name, 0, self.options, names, form=form, line=at + 1, above=list(self.above))
         if not self.claims(block):
+            if len(self.unknown) < MOST_UNKNOWN:
+                self.unknown.add(key)
             return None
         if len(names) == len(header):
             return block
@@ -212,8 +226,8 @@ class Paste:
 
     def _markdown(self, at: int) -> TableBlock | None:
         line = self.lines[at]
-        ruled = at + 1 < len(self.lines) and "|" in self.lines[at + 1] and _RULE.match(self.lines[at + 1])
-        if line.count("|") < 2 and not (ruled and "|" in line) or _RULE.match(line):
+        ruled = at + 1 < len(self.lines) and "|" in self.lines[at + 1] and _is_rule(self.lines[at + 1], _RULE)
+        if line.count("|") < 2 and not (ruled and "|" in line) or _is_rule(line, _RULE):
             return None
         header = _pipes(line)
         if not 1 < len(header) <= MOST_CELLS:
@@ -224,9 +238,9 @@ class Paste:
         end = at + 1
         while end < len(self.lines) and "|" in self.lines[end]:
             cells = _pipes(self.lines[end])
-            if not _RULE.match(self.lines[end]):
+            if not _is_rule(self.lines[end], _RULE):
                 nxt = self.lines[end + 1] if end + 1 < len(self.lines) else ""
-                if cells == header or (end > at + 1 and "|" in nxt and _RULE.match(nxt)):
+                if cells == header or (end > at + 1 and "|" in nxt and _is_rule(nxt, _RULE)):
                     break  # the next table's header
                 if len(cells) != len(header):
                     what = f"line {end + 1}: {len(cells)} fields, expected {len(header)} ({' | '.join(header[:6])} ..)"
@@ -282,7 +296,7 @@ class Paste:
         end = at + 1
         while end < len(self.lines):
             line = self.lines[end]
-            if re.fullmatch(r"[\s=-]*-[\s=-]*", line) or (not line.strip() and end == at + 1):
+            if _is_rule(line, _UNDERLINE) or (not line.strip() and end == at + 1):
                 end += 1
                 continue
             cells = _GAPS.split(line.strip())
@@ -294,6 +308,16 @@ class Paste:
             end += 1
         block.last = end
         return block if block.rows else None
+
+
+def _is_name(cell: str) -> bool:
+    """Whether a cell can be a column's name: no assignment, no figure, no sentence, as the parts of a log line are."""
+    return len(cell) <= LONGEST_NAME and ("__" in cell or not _NO_NAME.search(cell))
+
+
+def _is_rule(line: str, signs: frozenset[str]) -> bool:
+    """Whether a line is what separates a header from its rows."""
+    return "-" in line and signs.issuperset(line)
 
 
 def fields(line: str, delimiter: str) -> list[str] | None:

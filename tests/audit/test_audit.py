@@ -53,13 +53,13 @@ def stored(folder: Path, evaluated: int = 7, accepted: int = 1, streams: int = 1
         per_round = 2 if wide and streams == 1 else 1
         answers = streams if wide else 1
         emits += [Emit(number, s, 0, 1, -1, "prefill", start) for s in range(answers)]
-        for turn in range(12 // per_round):
+        for turn in range(24 // per_round):
             rounds.append(Round(number, turn, "steady", 2 if wide else 1, 0, length, 0, 0, length,
                                 *((1, 1, accepted) if per_round == 2 else (0, 0, 0))))  # fmt: skip
             emits += [Emit(number, s, turn * per_round + k + 1, 2, turn, "verified", start + (turn + 1) * length)
                       for s in range(answers) for k in range(per_round)]  # fmt: skip
         runs.append(Run(number, 0, number, arm, "p", "prose", 1, 7, evaluated, 25, 10**8, start,
-                        start + 12 // per_round * length, 12 // per_round * length, 2000.0, 50.0))  # fmt: skip
+                        start + 24 // per_round * length, 24 // per_round * length, 2000.0, 50.0))  # fmt: skip
     engine = {"n_seq_max": 1, "n_ctx": 256, "type_k": "f16"}
     write_cell(
         folder / "0123456789ab",

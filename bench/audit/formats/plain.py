@@ -13,7 +13,6 @@ It does not know what is wrong with a record; it refuses only what it cannot rea
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -33,7 +32,6 @@ JUDGED = {
 STEP = {"step", "width", "phase", "positions"}
 RUN = {"arm", "prompt", "order", "rounds", "n_prompt_evaluated", "streams", "category", "repetitions", *MORE_RATES}
 LONGEST_NAME = 48
-_NO_NAME = re.compile(r"=\s*\S|:|[{}]|\d\.\d|\d{8}")
 TIMES = ("seconds", "ms", "us", "ns", "t_s", "t_ms", "t_us", "t_ns")
 
 
@@ -53,8 +51,8 @@ class Columns:
 def sniff(block: Block) -> bool:
     if not isinstance(block, TableBlock):
         return False
-    if any(len(name) > LONGEST_NAME or _NO_NAME.search(name) for name in block.header):
-        return False  # a line of a log, or prose
+    if any(len(name) > LONGEST_NAME or ":" in name for name in block.header):
+        return False  # prose
     known = understood(block.header).known
     if not known & JUDGED:
         return False
@@ -86,7 +84,8 @@ def read(block: Block) -> Found:
         raise UserError(f"{block.name}, {block.cut or f'line {block.line}: has a header and no rows'}; a failed run is not 0 tok/s")
     _check_times(block, columns)
     rows = _rows(block, columns)
-    counts = _counts(rows, columns.known)
+    named = next((column for column, one in columns.names.items() if one.name == "tokens"), "")
+    counts = _counts(rows, columns.known, named.strip().lower() != "tokens")
     steps = bool(columns.known & STEP) or ("tokens" in columns.known and not counts) or not columns.known & RUN
     if steps:
         found.trials = [step_trial(block, group) for group in _groups(rows)]
@@ -153,10 +152,13 @@ def _arm_column(block: TableBlock, columns: Columns) -> str | None:
     return None
 
 
-def _counts(rows: list[Row], known: set[str]) -> bool:
-    """Settle what `tokens` and `streams` hold; True where `tokens` are counts. Moves the cells to where they belong."""
+def _counts(rows: list[Row], known: set[str], ids: bool) -> bool:
+    """Settle what `tokens` and `streams` hold; True where `tokens` are counts. Moves the cells to where they belong.
+
+    `ids` says that the column is called so (token, token_ids), whatever is in it.
+    """
     counted = (
-        "tokens" in known and "positions" not in known and not known & STEP and "emitted" not in known
+        not ids and "tokens" in known and "positions" not in known and not known & STEP and "emitted" not in known
         and all(whole(row.cells.get("tokens", "")) is not None for row in rows)
         and bool(known & (RUN | {"tok_s"}))
     )  # fmt: skip

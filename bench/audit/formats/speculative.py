@@ -39,11 +39,11 @@ def read(block: Block) -> Found:
                 found.trials += run.trials(len(found.trials))
                 run, part = _Run(line.number), ""
             run.line = run.line or line.number
-            run.facts[coded[1]] = real(coded[3])
-            run.facts[f"n_{coded[1]}"] = float(coded[2][:15])
+            run.note(coded[1], real(coded[3]))
+            run.note(f"n_{coded[1]}", real(coded[2][:15]))
         elif fact:
             run.line = run.line or line.number
-            run.facts[fact[1]] = real(fact[2])
+            run.note(fact[1], real(fact[2]))
         elif head:
             part = head[1]
         elif not (part and run.part(part, line.text)):
@@ -70,14 +70,19 @@ class _Run:
         self.line = line
         self.facts: dict[str, float] = {}
 
+    def note(self, name: str, value: float) -> None:
+        """Keep a figure that is one."""
+        if value == value:
+            self.facts[name] = value
+
     def part(self, name: str, text: str) -> bool:
         """Lines of one of the two models; True where the line is one."""
         own, prompt = EVAL.search(text), PROMPT.search(text)
         if own:
-            self.facts[f"{name}_ms"] = real(own[1])
-            self.facts[f"{name}_runs"] = float(own[2][:15])
+            self.note(f"{name}_ms", real(own[1]))
+            self.note(f"{name}_runs", real(own[2][:15]))
         if prompt:
-            self.facts[f"{name}_prompt_ms"] = real(prompt[1])
+            self.note(f"{name}_prompt_ms", real(prompt[1]))
         return bool(own or prompt or TOTAL.search(text) or "load time" in text or "sampling time" in text)
 
     def trials(self, block: int) -> list[Trial]:

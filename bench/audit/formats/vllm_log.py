@@ -18,7 +18,7 @@ _RATE = re.compile(
 )
 _SPEC = re.compile(
     r"Mean acceptance length: *([\d.]+).*?Accepted: *(\d+) tokens, *Drafted: *(\d+) tokens"
-    r"(?:, *Per-position acceptance rate: *((?:[\d.]+,? *)+?))?,? *(?:Avg Draft acceptance rate: *([\d.]+)%|$)"
+    r"(?:, *Per-position acceptance rate: *([\d., ]*))?(?:,? *Avg Draft acceptance rate: *([\d.]+)%)?"
 )
 _OLD = re.compile(
     r"Draft acceptance rate: *([\d.]+).*?accepted tokens: *(\d+), *Number of draft tokens: *(\d+)"
