@@ -1,4 +1,4 @@
-"""The one sentence that a reader came for, and how far it holds. It computes nothing: comparisons and flags are given."""
+"""The one sentence that a reader came for, and how far it holds. Comparisons and flags are given; it computes none."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def answer(
 
 
 def scope(record: Record, options: AuditOptions, found: Sequence[Comparison]) -> list[str]:
-    """How far each answer holds: classes of prompts with the worst of them, conditions, and what is not in the record."""
+    """How far each answer holds: classes of prompts with the worst of them, conditions, and what it does not say."""
     lines = []
     for one in found:
         if not asked(one, options):
@@ -51,14 +51,20 @@ def scope(record: Record, options: AuditOptions, found: Sequence[Comparison]) ->
         classes = one.by_class
         if classes:
             worst = min(classes, key=lambda name: classes[name])
-            listed = ", ".join(f"{name} {ratio:.2f}x" for name, ratio in sorted(classes.items(), key=lambda item: -item[1])[:12])
+            listed = ", ".join(
+                f"{name} {ratio:.2f}x" for name, ratio in sorted(classes.items(), key=lambda item: -item[1])[:12]
+            )
             lines.append(f"{one.name}, by class of prompts: {listed}; worst {worst} {classes[worst]:.2f}x")
         elif len(one.pairs) > 1:
             worst_pair = one.worst
-            lines.append(f"{one.name}: worst of {len(one.pairs)} prompts {worst_pair.prompt} {worst_pair.estimate.ratio:.2f}x")
+            lines.append(
+                f"{one.name}: worst of {len(one.pairs)} prompts {worst_pair.prompt} {worst_pair.estimate.ratio:.2f}x"
+            )
         else:
             prompt = one.pairs[0].prompt
-            lines.append(f"{one.name}: {'one prompt, ' + prompt if prompt else 'one text'}; nothing is said about others")
+            lines.append(
+                f"{one.name}: {'one prompt, ' + prompt if prompt else 'one text'}; nothing is said about others"
+            )
     return [*dict.fromkeys(lines), *_conditions(record)]
 
 
@@ -66,13 +72,19 @@ def _conditions(record: Record) -> list[str]:
     """The model, the machine and the temperature that the record is of; what it does not say."""
     if not record.trials:
         return []
-    names = {"model": ("model_type", "model"), "device": ("gpu_info", "device", "gpu", "devices"), "build": ("build", "build_commit")}
+    names = {
+        "model": ("model_type", "model"),
+        "device": ("gpu_info", "device", "gpu", "devices"),
+        "build": ("build", "build_commit"),
+    }
     told, silent = [], []
     for word, keys in names.items():
         values = {
-            trial.settings[key] for trial in record.trials for key in keys
+            trial.settings[key]
+            for trial in record.trials
+            for key in keys
             if trial.settings.get(key) and trial.settings[key] not in ("auto", "none")
-        }  # fmt: skip
+        }
         told += [f"{word} {', '.join(sorted(values))[:80]}"] if values else []
         silent += [] if values else [f"the {word}"]
     degrees = sorted({trial.temperature for trial in record.trials if trial.temperature is not None})
@@ -94,27 +106,44 @@ def _one(one: Comparison, options: AuditOptions) -> str:
     """A comparison in a few words."""
     estimate, name = one.estimate, one.name
     if one.in_sum:
-        return f"{name}: the sum of all answers is {estimate.ratio:.2f}x; nobody says how many there were, so of one answer nothing is known"
+        return (
+            f"{name}: the sum of all answers is {estimate.ratio:.2f}x; nobody says how many there were, so of one "
+            "answer nothing is known"
+        )
     if one.streams > 1 and one.pairs[0].treated[0].test != "serving":
-        return f"{name}: one answer is {estimate.ratio:.2f}x the baseline; the {one.total:.2f}x is the sum of {one.streams}"
+        return (
+            f"{name}: one answer is {estimate.ratio:.2f}x the baseline; the {one.total:.2f}x is the sum of "
+            f"{one.streams}"
+        )
     if one.streams > 1:
-        return f"{name}: one answer, once it runs, is {estimate.ratio:.2f}x the baseline; all of them together {one.total:.2f}x"
+        return (
+            f"{name}: one answer, once it runs, is {estimate.ratio:.2f}x the baseline; all of them together "
+            f"{one.total:.2f}x"
+        )
     if not estimate.known:
-        return f"{name} is {estimate.ratio:.2f}x for one answer, from one pair of figures: without a spread it is not decided"
+        return (
+            f"{name} is {estimate.ratio:.2f}x for one answer, from one pair of figures: without a spread it is not "
+            "decided"
+        )
     if not estimate.excludes(1.0):
         low, high = estimate.interval()
         if estimate.min_visible_effect <= 1.01:
             return f"{name} is {estimate.ratio:.3f}x: no difference"
         single = sorted(pair.estimate.ratio for pair in one.pairs)
         each = f" (single prompts {single[0]:.2f}x to {single[-1]:.2f}x)" if len(single) > 1 else ""
-        return f"no difference can be told: {name} is {estimate.ratio:.3f}x{each}, and its interval {low:.3f} to {high:.3f} spans 1"
+        return (
+            f"no difference can be told: {name} is {estimate.ratio:.3f}x{each}, and its interval {low:.3f} to "
+            f"{high:.3f} spans 1"
+        )
     return f"{name} is {_ratio(one)} for one answer"
 
 
 def _comparisons(found: Sequence[Comparison], options: AuditOptions, codes: set[str]) -> str:
     if len(found) == 1 and found[0].wide and found[0].pairs[0].treated[0].test != "serving":
         one = found[0]
-        words = f"one answer is {one.estimate.ratio:.2f}x the baseline; the {one.total:.2f}x is the sum of {one.streams}"
+        words = (
+            f"one answer is {one.estimate.ratio:.2f}x the baseline; the {one.total:.2f}x is the sum of {one.streams}"
+        )
     else:
         order = sorted(found, key=lambda one: one.estimate.ratio) if len(found) > MOST else list(found)
         shown = [*order[: MOST - 1], order[-1]] if len(order) > MOST else order
@@ -154,8 +183,12 @@ def _widths(found: Sequence[Comparison], options: AuditOptions) -> str:
     one = max(found, key=lambda one: one.total)
     runs = {one.label.split(",")[0] for one in found if one.label.startswith("run ")}
     if len(runs) > 1 and options.speedup is None:  # two runs are two answers
-        best = [max((one for one in found if one.label.startswith(run)), key=lambda one: one.total) for run in sorted(runs)]
-        words = "; ".join(f"{one.label}: one answer {one.estimate.ratio:.2f}x, sum {one.total:.2f}x" for one in best[:MOST])
+        best = [
+            max((one for one in found if one.label.startswith(run)), key=lambda one: one.total) for run in sorted(runs)
+        ]
+        words = "; ".join(
+            f"{one.label}: one answer {one.estimate.ratio:.2f}x, sum {one.total:.2f}x" for one in best[:MOST]
+        )
         return f"Several answers at once against one alone, each run with its own settings: {words}."
     if options.speedup is not None:
         one = min(found, key=lambda one: abs(one.total - (options.speedup or 0)))
@@ -181,7 +214,9 @@ def _claim(options: AuditOptions, reading: Reading | None, found: Sequence[Compa
         words = f"The published {claim} tok/s has {reading.words}{tail}"
     own = [one for one in found if any(trial is reading.trial for pair in one.pairs for trial in pair.treated)]
     if own and own[0].wide:
-        words += f", {own[0].estimate.ratio:.2f}x the baseline, and the {own[0].total:.2f}x is the sum of {own[0].streams}"
+        words += (
+            f", {own[0].estimate.ratio:.2f}x the baseline, and the {own[0].total:.2f}x is the sum of {own[0].streams}"
+        )
     elif own:
         words += f", {_ratio(own[0])} the baseline"
     return words + "."
@@ -192,7 +227,10 @@ def _alone(record: Record, codes: set[str]) -> str:
     trials = [trial for trial in record.trials if trial.per_answer > 0]
     sums = [trial for trial in record.trials if trial.unshared and trial.aggregate > 0]
     if not trials and sums:
-        return f"The {sums[0].aggregate:.1f} tok/s are a sum of answers whose number is not said: of one answer nothing is known."
+        return (
+            f"The {sums[0].aggregate:.1f} tok/s are a sum of answers whose number is not said: of one answer "
+            "nothing is known."
+        )
     if not trials:
         return _without_rate(record)
     low, high = min(trials, key=lambda one: one.per_answer), max(trials, key=lambda one: one.per_answer)
@@ -200,7 +238,9 @@ def _alone(record: Record, codes: set[str]) -> str:
         return f"One answer was at {high.per_answer:.1f} tok/s when the log ends: a rate so far, not a final one."
     spread = f" ± {high.spread:.1f}" if math.isfinite(high.spread) and high.streams == 1 else ""
     if high.per_answer - low.per_answer > 0.05 * high.per_answer:
-        words = f"One answer decodes at {low.per_answer:.1f} ({low.label}) to {high.per_answer:.1f} tok/s ({high.label})"
+        words = (
+            f"One answer decodes at {low.per_answer:.1f} ({low.label}) to {high.per_answer:.1f} tok/s ({high.label})"
+        )
     else:
         words = f"One answer decodes at {high.per_answer:.1f}{spread} tok/s"
     if high.streams > 1:
@@ -208,14 +248,19 @@ def _alone(record: Record, codes: set[str]) -> str:
     lengths = [trial.printed["mean_length"] for trial in trials if "mean_length" in trial.printed]
     if "NO_GAIN" in codes and lengths:
         words += f"; a step gives {min(lengths):.2f} tokens, so speculation can gain nothing"
-    compare = "no speed-up can be told from it" if "NO_BASELINE" in codes else "there is nothing here to compare it with"
+    compare = (
+        "no speed-up can be told from it" if "NO_BASELINE" in codes else "there is nothing here to compare it with"
+    )
     return f"{words}; {compare}."
 
 
 def _without_rate(record: Record) -> str:
     prefill = [trial for trial in record.trials if math.isfinite(trial.prefill_rate)]
     if prefill:
-        return f"The record has no rate of an answer, only the prompt's: {prefill[0].prefill_rate:.0f} tok/s ({prefill[0].label})."
+        return (
+            f"The record has no rate of an answer, only the prompt's: {prefill[0].prefill_rate:.0f} tok/s "
+            f"({prefill[0].label})."
+        )
     mixed = [trial for trial in record.trials if "pg" in trial.printed]
     if mixed:
         return f"The {mixed[0].printed['pg']:g} tok/s have prompt tokens in them: the record has no rate of an answer."
@@ -227,7 +272,11 @@ def _without_rate(record: Record) -> str:
 
 def _kernels(launches: Sequence[Launches], codes: set[str]) -> str:
     timed = [one for one in launches if one.us is not None]
-    void = "; its counters are not all to be trusted" if codes & {"VOID", "ZERO_COUNTER", "ABSENT_COUNTER", "IMPOSSIBLE"} else ""
+    void = (
+        "; its counters are not all to be trusted"
+        if codes & {"VOID", "ZERO_COUNTER", "ABSENT_COUNTER", "IMPOSSIBLE"}
+        else ""
+    )
     if not timed:
         known = next((one for one in launches if one.dram_bytes), launches[0])
         what = f"reads {known.dram_bytes / 1e6:.1f} MB from memory a launch" if known.dram_bytes else "was counted"

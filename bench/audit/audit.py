@@ -65,7 +65,9 @@ def audit(path: Paths, options: AuditOptions | None = None) -> AuditReport:
     options = options or AuditOptions()
     _check(options)
     paths = [path] if isinstance(path, Path | str) else list(path)
-    return judge(read_records(paths, options.streams), options, read_record(options.against) if options.against else None)
+    return judge(
+        read_records(paths, options.streams), options, read_record(options.against) if options.against else None
+    )
 
 
 def judge(record: Record, options: AuditOptions, against: Record | None = None) -> AuditReport:
@@ -82,7 +84,12 @@ def judge(record: Record, options: AuditOptions, against: Record | None = None) 
         flags = [Flag("EMPTY", f"{record.path}: has a header and no rows; a failed run is not 0 tok/s")]
     flags = _unique(flags)
     reading = explain(options.claim, list(record.trials), options.per) if options.claim is not None else None
-    notes = [*record.notes, *cost_notes(record, options), *physics_notes(record, options), *counter_notes(record, options)]
+    notes = [
+        *record.notes,
+        *cost_notes(record, options),
+        *physics_notes(record, options),
+        *counter_notes(record, options),
+    ]
     return AuditReport(
         str(record.path),
         record.format,
@@ -107,7 +114,9 @@ def _statistics(found: Sequence[Comparison]) -> list[Flag]:
     flags: list[Flag] = []
     for one in found:
         if one.kind in ("against", "run") and len(one.pairs) > 1:
-            flags += statistic_flag(one.name, [t for p in one.pairs for t in p.treated], [t for p in one.pairs for t in p.base])
+            flags += statistic_flag(
+                one.name, [t for p in one.pairs for t in p.treated], [t for p in one.pairs for t in p.base]
+            )
     return flags
 
 
@@ -123,16 +132,19 @@ def _warmed(found: Sequence[Comparison], flags: Sequence[Flag]) -> list[str]:
         return []
     pairs = [(one, warmed(one)) for one in found]
     return [
-        f"{one.name}, the first repetition of each side left out: {kept.ratio:.3f}x, {kept.interval()[0]:.3f} to {kept.interval()[1]:.3f}"
-        for one, kept in pairs if kept is not None and kept.known
-    ]  # fmt: skip
+        f"{one.name}, the first repetition of each side left out: {kept.ratio:.3f}x, {kept.interval()[0]:.3f} to "
+        f"{kept.interval()[1]:.3f}"
+        for one, kept in pairs
+        if kept is not None and kept.known
+    ]
 
 
 def _unmatched(record: Record, against: Record) -> Flag:
     have = ", ".join(dict.fromkeys(trial.label for trial in against.trials))[:160]
     return Flag(
         "NO_BASELINE",
-        f"no row of {record.path.name} has a row of the same test, depth, prompt and width in {against.path.name}, which has {have}",
+        f"no row of {record.path.name} has a row of the same test, depth, prompt and width in {against.path.name}, "
+        f"which has {have}",
     )
 
 
@@ -155,22 +167,43 @@ def _counted(trial: Trial) -> dict[str, object]:
     timed = trial.seconds > 0
     steady = trial.seconds - trial.startup_seconds
     return {
-        "label": trial.label, "place": trial.place, "arm": trial.arm, "prompt": trial.prompt, "test": trial.test,
-        "depth": trial.depth, "block": trial.block, "streams": trial.streams,
-        "counted": trial.counted + trial.first, "distinct": trial.distinct + trial.first, "first": trial.first,
-        "emitted": trial.emitted, "seconds": trial.seconds, "per_answer_tok_s": trial.per_answer,
-        "aggregate_tok_s": trial.aggregate, "spread": trial.spread,
+        "label": trial.label,
+        "place": trial.place,
+        "arm": trial.arm,
+        "prompt": trial.prompt,
+        "test": trial.test,
+        "depth": trial.depth,
+        "block": trial.block,
+        "streams": trial.streams,
+        "counted": trial.counted + trial.first,
+        "distinct": trial.distinct + trial.first,
+        "first": trial.first,
+        "emitted": trial.emitted,
+        "seconds": trial.seconds,
+        "per_answer_tok_s": trial.per_answer,
+        "aggregate_tok_s": trial.aggregate,
+        "spread": trial.spread,
         "counted_tok_s": trial.counted / trial.seconds if timed and trial.counted else NAN,
-        "first_inside_tok_s": (trial.distinct + trial.first) / trial.seconds / trial.streams if timed and trial.distinct else NAN,
+        "first_inside_tok_s": (trial.distinct + trial.first) / trial.seconds / trial.streams
+        if timed and trial.distinct
+        else NAN,
         "steady_tok_s": (trial.distinct - trial.startup_distinct) / steady / trial.streams
-        if trial.startup_seconds and steady > 0 else NAN,
-        "prefill_tok_s": trial.prefill_rate, "prefill_seconds": trial.prefill_seconds,
+        if trial.startup_seconds and steady > 0
+        else NAN,
+        "prefill_tok_s": trial.prefill_rate,
+        "prefill_seconds": trial.prefill_seconds,
         "answer_seconds": trial.answer_time if math.isfinite(trial.answer_time) else trial.seconds,
         "total_tok_s": total / whole if whole > 0 and trial.prompt_tokens else NAN,
-        "rounds": trial.rounds, "drafted": trial.drafted, "tested": trial.tested, "accepted": trial.accepted,
-        "acceptance": definitions(trial), "positions": list(trial.positions), "printed": dict(trial.printed),
-        "settings": dict(trial.settings), "temperature": trial.temperature,
-    }  # fmt: skip
+        "rounds": trial.rounds,
+        "drafted": trial.drafted,
+        "tested": trial.tested,
+        "accepted": trial.accepted,
+        "acceptance": definitions(trial),
+        "positions": list(trial.positions),
+        "printed": dict(trial.printed),
+        "settings": dict(trial.settings),
+        "temperature": trial.temperature,
+    }
 
 
 def _claim(options: AuditOptions, reading: Reading | None) -> dict[str, object] | None:
@@ -179,8 +212,11 @@ def _claim(options: AuditOptions, reading: Reading | None) -> dict[str, object] 
     if reading is None:
         return {"claim": options.claim, "trial": None, "reading": "none", "right": NAN}
     return {
-        "claim": options.claim, "trial": reading.trial.label, "reading": reading.words, "right": honest(reading, options.per),
-    }  # fmt: skip
+        "claim": options.claim,
+        "trial": reading.trial.label,
+        "reading": reading.words,
+        "right": honest(reading, options.per),
+    }
 
 
 def _readings(options: AuditOptions, reading: Reading | None) -> list[dict[str, object]]:
@@ -193,27 +229,43 @@ def _readings(options: AuditOptions, reading: Reading | None) -> list[dict[str, 
 def _contrast(one: Comparison) -> dict[str, object]:
     low, high = one.estimate.interval()
     return {
-        "label": one.name, "kind": one.kind, "streams": one.streams, "speedup": one.estimate.ratio,
-        "aggregate_speedup": one.total, "ci_low": low, "ci_high": high,
-        "min_visible_effect": one.estimate.min_visible_effect, "units": one.estimate.units,
-        "n": len(one.pairs), "classes": one.by_class,
+        "label": one.name,
+        "kind": one.kind,
+        "streams": one.streams,
+        "speedup": one.estimate.ratio,
+        "aggregate_speedup": one.total,
+        "ci_low": low,
+        "ci_high": high,
+        "min_visible_effect": one.estimate.min_visible_effect,
+        "units": one.estimate.units,
+        "n": len(one.pairs),
+        "classes": one.by_class,
         "rows": [
-            {"prompt": pair.prompt, "place": pair.treated[0].place, "baseline": pair.base[0].place, "speedup": pair.estimate.ratio}
+            {
+                "prompt": pair.prompt,
+                "place": pair.treated[0].place,
+                "baseline": pair.base[0].place,
+                "speedup": pair.estimate.ratio,
+            }
             for pair in one.pairs
         ],
-    }  # fmt: skip
+    }
 
 
 def _notes(record: Record, options: AuditOptions) -> list[str]:
     notes = []
     for trial in record.trials:
         if options.streams and trial.streams_known and options.streams != trial.streams:
-            notes.append(f"{options.streams} streams were claimed; {trial.label} has {trial.streams} answer(s) at a time")
+            notes.append(
+                f"{options.streams} streams were claimed; {trial.label} has {trial.streams} answer(s) at a time"
+            )
             break
     single = [trial for trial in record.trials if len(trial.samples) == 1]
     if single:
         notes.append(f"{single[0].where}: one repetition, so no spread is known")
-    odd = {trial.arm: trial for trial in record.trials if trial.arm and any(key.endswith("*") for key in trial.settings)}
+    odd = {
+        trial.arm: trial for trial in record.trials if trial.arm and any(key.endswith("*") for key in trial.settings)
+    }
     kept = [{key: value for key, value in trial.settings.items() if key.endswith("*")} for trial in odd.values()]
     differ = sorted({key[:-1] for one in kept for key in one if one.get(key) != kept[0].get(key)})
     if differ:
@@ -221,7 +273,8 @@ def _notes(record: Record, options: AuditOptions) -> list[str]:
     forced = [trial.arm for trial in record.trials if "synthetic" in trial.arm.lower() or "forced" in trial.arm.lower()]
     if forced:
         notes.append(
-            f"{forced[0]}: an acceptance that was set by hand emits tokens that are not the model's; no record shows that, and no "
+            f"{forced[0]}: an acceptance that was set by hand emits tokens that are not the model's; no record shows "
+            "that, and no "
             "speed follows from it"
         )
     return notes

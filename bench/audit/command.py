@@ -1,7 +1,7 @@
 """The verb `audit`: its command line, what it prints and the exit code. It judges nothing.
 
-Exit codes: 0 nothing is wrong, 1 the answer is no or something is flagged, 2 the input cannot be used (a UserError, which
-`bench.cli` prints), 3 a fault of the harness itself.
+Exit codes: 0 nothing is wrong, 1 the answer is no or something is flagged, 2 the input cannot be used (a UserError,
+which `bench.cli` prints), 3 a fault of the harness itself.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ def main(rest: list[str]) -> int:
     """Run the verb. UserError where the input cannot be used."""
     what = "Read what somebody posted, recount it, and say in one sentence what it says. No model needed."
     parser = argparse.ArgumentParser(
-        prog="python -m bench audit", description=what,
+        prog="python -m bench audit",
+        description=what,
         epilog="exit codes: 0 nothing is wrong, 1 something is, 2 the input cannot be used, 3 a fault of this program",
-    )  # fmt: skip
+    )
     add_arguments(parser)
     arguments = parser.parse_args(rest)
     options = options_from(arguments)
@@ -37,7 +38,8 @@ def main(rest: list[str]) -> int:
             raise
         place = _place(error)
         print(
-            f"error: a fault of the audit itself ({type(error).__name__}: {str(error)[:200]}, at {place}); please report it with "
+            f"error: a fault of the audit itself ({type(error).__name__}: {str(error)[:200]}, at {place}); please "
+            "report it with "
             f"the text that was read, {TRACE}=1 shows more",
             file=sys.stderr,
         )

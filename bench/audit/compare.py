@@ -147,7 +147,9 @@ def _split_blocks(record: Record) -> bool:
     return len({trial.block for trial in record.trials}) > 1
 
 
-def _of_sides(label: str, kind: str, treated: Sequence[Trial], base: Sequence[Trial], together: bool) -> list[Comparison]:
+def _of_sides(
+    label: str, kind: str, treated: Sequence[Trial], base: Sequence[Trial], together: bool
+) -> list[Comparison]:
     """Pairs of rows by key, then all prompts of a condition as one comparison.
 
     `together` says that the rows of both sides are runs of one session in their order, so that they pair one by one.
@@ -157,7 +159,12 @@ def _of_sides(label: str, kind: str, treated: Sequence[Trial], base: Sequence[Tr
     for key, rows in sides[0].items():
         partners = sides[1].get(key) or sides[1].get((*key[:3], 1, key[4]))
         if partners:
-            pair = Pair(tuple(rows), tuple(partners), _estimate(rows, partners, together), level(rows, "aggregate") / level(partners, "aggregate"))
+            pair = Pair(
+                tuple(rows),
+                tuple(partners),
+                _estimate(rows, partners, together),
+                level(rows, "aggregate") / level(partners, "aggregate"),
+            )
             conditions.setdefault((key[0], key[1], key[3], key[4]), []).append(pair)
     found = []
     several = len({key[0] for key in conditions}) > 1
@@ -166,7 +173,9 @@ def _of_sides(label: str, kind: str, treated: Sequence[Trial], base: Sequence[Tr
         wide = len({key[2] for key in conditions}) > 1
         words.append(f"{streams} answers at once" if wide and streams > 1 else "one answer at a time" if wide else "")
         condition = ", ".join(word for word in words if word)
-        estimate = pairs[0].estimate if len(pairs) == 1 else paired([pair.estimate.log_mean for pair in pairs], "prompts")
+        estimate = (
+            pairs[0].estimate if len(pairs) == 1 else paired([pair.estimate.log_mean for pair in pairs], "prompts")
+        )
         total = math.exp(math.fsum(math.log(pair.total) for pair in pairs) / len(pairs))
         found.append(Comparison(label, condition, kind, estimate, total, tuple(pairs)))
     return found
@@ -176,7 +185,9 @@ def _deep(conditions: Iterable[tuple[str, int, int, str]]) -> bool:
     return len({key[1] for key in conditions}) > 1
 
 
-def _by_key(side: Sequence[Trial], left: Sequence[Trial], right: Sequence[Trial]) -> dict[tuple[str, int, str, int, str], list[Trial]]:
+def _by_key(
+    side: Sequence[Trial], left: Sequence[Trial], right: Sequence[Trial]
+) -> dict[tuple[str, int, str, int, str], list[Trial]]:
     """Rows by key. The arm belongs to it where both sides have arms of the same names."""
     names = [{trial.arm for trial in rows} for rows in (left, right)]
     shared = names[0] & names[1] if len(names[0] | names[1]) > 1 else set()

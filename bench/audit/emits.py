@@ -113,7 +113,9 @@ class Answer:
         self.size += 1
         if position < 2 * len(self.tokens) + 4096:
             if position >= len(self.tokens):
-                self.tokens.extend([MISSING] * (max(position + 1, min(2 * len(self.tokens), position + 4096)) - len(self.tokens)))
+                self.tokens.extend(
+                    [MISSING] * (max(position + 1, min(2 * len(self.tokens), position + 4096)) - len(self.tokens))
+                )
             self.tokens[position] = token
         elif len(self.far) < FAR:
             self.far[position] = token

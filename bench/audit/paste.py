@@ -75,7 +75,9 @@ class Paste:
         block.index = len(self.blocks)
         self.blocks.append(block)
         if isinstance(block, TableBlock):
-            block.below = [Line(at + 1, self.lines[at]) for at in range(block.last, min(block.last + NEAR, len(self.lines)))]
+            block.below = [
+                Line(at + 1, self.lines[at]) for at in range(block.last, min(block.last + NEAR, len(self.lines)))
+            ]
         self.above = []
 
     # JSON
@@ -103,7 +105,7 @@ class Paste:
         return end
 
     def _inside(self, block: JsonBlock) -> list[JsonBlock]:
-        """Objects and lists of objects that some reader knows, inside values that none does: an answer in an envelope."""
+        """Objects and lists of objects that a reader knows, inside values that none does: an answer in an envelope."""
         found: list[JsonBlock] = []
         level: list[Any] = [value for _, value in block.values]
         for _ in range(DEEPEST):
@@ -180,7 +182,9 @@ class Paste:
         if not block.rows:
             self.broken.append(f"line {line + 1}: JSON that breaks off or is damaged ({why})")
         else:
-            block.cut = f"line {line + 1}: the JSON breaks off or is damaged there ({why}); the rows before it are whole"
+            block.cut = (
+                f"line {line + 1}: the JSON breaks off or is damaged there ({why}); the rows before it are whole"
+            )
 
     def _line_of(self, place: int, from_line: int) -> int:
         """Index of the line in which a place of the text is."""
@@ -227,7 +231,7 @@ class Paste:
     def _markdown(self, at: int) -> TableBlock | None:
         line = self.lines[at]
         ruled = at + 1 < len(self.lines) and "|" in self.lines[at + 1] and _is_rule(self.lines[at + 1], _RULE)
-        if line.count("|") < 2 and not (ruled and "|" in line) or _is_rule(line, _RULE):
+        if (line.count("|") < 2 and not (ruled and "|" in line)) or _is_rule(line, _RULE):
             return None
         header = _pipes(line)
         if not 1 < len(header) <= MOST_CELLS:

@@ -53,7 +53,8 @@ def read_records(paths: Sequence[Path | str], streams: int | None = None) -> Rec
     first = 0
     for record in records:
         trials += [
-            replace(trial, block=first + trial.block, place=f"{record.path.name}, {trial.place}") for trial in record.trials
+            replace(trial, block=first + trial.block, place=f"{record.path.name}, {trial.place}")
+            for trial in record.trials
         ]
         first += 1 + max((trial.block for trial in record.trials), default=0)
     return Record(
@@ -148,4 +149,7 @@ def _nothing(source: Source, lines: list[str], paste: Paste) -> str:
         return f"{source.name}: is a pointer of git-lfs, not the file; run: git lfs pull"
     full = [number for number, line in enumerate(lines, 1) if line.strip()]
     first = lines[full[0] - 1].strip()[:60] if full else ""
-    return f"{source.name}: nothing in its {len(full)} line(s) is known, line {full[0] if full else 1} is '{first}'; {WHAT}"
+    return (
+        f"{source.name}: nothing in its {len(full)} line(s) is known, line {full[0] if full else 1} is '{first}'; "
+        f"{WHAT}"
+    )

@@ -41,15 +41,26 @@ def format_audit(report: AuditReport) -> str:
 def to_json(report: AuditReport) -> str:
     """The whole report as JSON; what is not known is null."""
     return json.dumps(
-        _plain({
-            "answer": report.answer, "path": report.path, "format": report.format, "exit_code": report.exit_code,
-            "claim": report.claim, "readings": report.readings,
-            "flags": [{"code": one.code, "sentence": one.sentence, "numbers": one.numbers} for one in report.flags],
-            "scope": report.scope, "comparisons": report.contrasts, "trials": report.trials, "launches": report.launches,
-            "notes": report.notes,
-        }),
-        indent=1, ensure_ascii=False, allow_nan=False,
-    )  # fmt: skip
+        _plain(
+            {
+                "answer": report.answer,
+                "path": report.path,
+                "format": report.format,
+                "exit_code": report.exit_code,
+                "claim": report.claim,
+                "readings": report.readings,
+                "flags": [{"code": one.code, "sentence": one.sentence, "numbers": one.numbers} for one in report.flags],
+                "scope": report.scope,
+                "comparisons": report.contrasts,
+                "trials": report.trials,
+                "launches": report.launches,
+                "notes": report.notes,
+            }
+        ),
+        indent=1,
+        ensure_ascii=False,
+        allow_nan=False,
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -93,14 +104,20 @@ def _row_lines(row: dict[str, Any]) -> list[str]:
     if row["counted"]:
         time = f" in {row['seconds']:.3f} s" if _known(row["seconds"]) else ""
         outside = f", {row['first']} of them before the window" if row["first"] else ""
-        lines.append(f"  counted {row['counted']}, distinct {row['distinct']}{outside}{time}, {row['streams']} answer(s)")
+        lines.append(
+            f"  counted {row['counted']}, distinct {row['distinct']}{outside}{time}, {row['streams']} answer(s)"
+        )
     elif row["emitted"]:
         lines.append(f"  {row['emitted']} tokens, {row['streams']} answer(s)")
     names = (
-        ("per_answer_tok_s", "one answer"), ("aggregate_tok_s", "sum of answers"), ("first_inside_tok_s", "first token inside"),
-        ("steady_tok_s", "start-up rounds left out"), ("counted_tok_s", "as counted"), ("prefill_tok_s", "prefill"),
+        ("per_answer_tok_s", "one answer"),
+        ("aggregate_tok_s", "sum of answers"),
+        ("first_inside_tok_s", "first token inside"),
+        ("steady_tok_s", "start-up rounds left out"),
+        ("counted_tok_s", "as counted"),
+        ("prefill_tok_s", "prefill"),
         ("total_tok_s", "total, prompt and generated"),
-    )  # fmt: skip
+    )
     skip = set() if row["counted"] != row["distinct"] else {"counted_tok_s"}
     skip |= set() if row["first"] else {"first_inside_tok_s"}
     skip |= {"aggregate_tok_s"} if row["streams"] == 1 else set()
@@ -142,8 +159,11 @@ def _contrast_line(row: dict[str, Any]) -> str:
 
 def _launch_lines(one: dict[str, Any]) -> list[str]:
     figures = (
-        ("us", "{:.2f} us a launch"), ("us_low", "at least {:.2f}"), ("us_high", "at most {:.2f}"), ("registers", "{:.0f} registers"),
-    )  # fmt: skip
+        ("us", "{:.2f} us a launch"),
+        ("us_low", "at least {:.2f}"),
+        ("us_high", "at most {:.2f}"),
+        ("registers", "{:.0f} registers"),
+    )
     words = [form.format(one[name]) for name, form in figures if one[name] is not None]
     if one["dram_bytes"] is not None:
         words.append(f"{one['dram_bytes'] / 1e6:.1f} MB from memory")

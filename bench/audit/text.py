@@ -19,7 +19,9 @@ from typing import IO, cast
 from bench.errors import UserError
 
 STDIN = "-"
-WHAT = "paste the output of a benchmark tool, a server's log, a profiler's table or a CSV; docs/audit.md lists the tools"
+WHAT = (
+    "paste the output of a benchmark tool, a server's log, a profiler's table or a CSV; docs/audit.md lists the tools"
+)
 MAX_TEXT = 64 * 1024 * 1024
 """Above this a pasted text is not read: what people post is a few kilobytes. Ledgers are streamed and have no limit."""
 HEAD = 64 * 1024
@@ -72,9 +74,12 @@ def check_file(path: Path) -> None:
     if stat.S_ISREG(mode):
         return
     kinds = (
-        (stat.S_ISFIFO, "a pipe"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"), (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+        (stat.S_ISSOCK, "a socket"),
         (stat.S_ISDIR, "a folder"),
-    )  # fmt: skip
+    )
     kind = next((word for test, word in kinds if test(mode)), "no ordinary file")
     raise UserError(f"{path}: is {kind}, not a file; to read what a program prints: PROGRAM | python -m bench audit -")
 
@@ -141,7 +146,11 @@ def _refuse(name: str, raw: bytes) -> None:
 
 def _decode(name: str, raw: bytes) -> tuple[str, tuple[str, ...]]:
     """Text by its byte order mark, by its zero bytes, as UTF-8, or as Windows writes it."""
-    for mark, code in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+    for mark, code in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
         if raw.startswith(mark):
             note = () if code == "utf-8" else ("UTF-16, as PowerShell writes it",)
             return raw[len(mark) :].decode(code, errors="replace"), note

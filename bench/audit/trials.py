@@ -195,9 +195,23 @@ class Flag:
 
 
 BASELINE_NAMES = (
-    "baseline", "base", "autoregressive", "none", "plain", "control", "ar", "vanilla", "off", "no-mtp", "no mtp", "no spec",
-    "no draft", "stock", "target only", "a",
-)  # fmt: skip
+    "baseline",
+    "base",
+    "autoregressive",
+    "none",
+    "plain",
+    "control",
+    "ar",
+    "vanilla",
+    "off",
+    "no-mtp",
+    "no mtp",
+    "no spec",
+    "no draft",
+    "stock",
+    "target only",
+    "a",
+)
 """Names of a plain arm, in order of preference; of others the first that guesses nothing, or else the first arm."""
 CONTROL_ARMS = ("again", "sabotage", "oracle")
 SOLO = "solo"

@@ -56,7 +56,12 @@ def test_counts_are_the_judges(seed: int) -> None:
     frame = pd.DataFrame(rows(seed), columns=["stream", "position", "token", "round"])
     mine, theirs = count(emits), count_tokens(frame)
     assert len(emits) == theirs.counted and mine.distinct + mine.first == theirs.distinct
-    assert (mine.first, mine.duplicates, mine.conflicts, mine.gaps) == (theirs.first, theirs.duplicates, theirs.conflicts, theirs.gaps)
+    assert (mine.first, mine.duplicates, mine.conflicts, mine.gaps) == (
+        theirs.first,
+        theirs.duplicates,
+        theirs.conflicts,
+        theirs.gaps,
+    )
     assert mine.rounds == frame["round"][frame["round"] >= 0].nunique()
     assert mine.most == frame.groupby(["stream", "position"]).size().max()
 

@@ -1,4 +1,4 @@
-"""Text as people paste it: fences, quotes, prompts, logs around, UTF-16, colours, several tools, and bounds on all of it."""
+"""Text as people paste it: fences, quotes, prompts, logs around, UTF-16, colours, several tools; and its bounds."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def test_what_was_read_and_what_was_skipped_is_said() -> None:
     text = f"hello\n{TABLE}\nslot print_timing: id 0 | task 1 | eval time = 100.00 ms / 10 tokens\nbye\n{ROW}\n"
     record = record_of(source_of("post", text.encode()))
     assert record.format == "llama-bench, llama-server's log"
-    assert record.notes[0].startswith("read llama-bench (lines 2-9); llama-server's log (line 11); llama-bench (line 13)")
+    assert record.notes[0].startswith(
+        "read llama-bench (lines 2-9); llama-server's log (line 11); llama-bench (line 13)"
+    )
     assert any(note.startswith("skipped 2 line(s): 1: hello; 12: bye") for note in record.notes)
     assert [trial.block for trial in record.trials] == [0, 0, 1, 2]
 
@@ -110,12 +112,21 @@ def test_too_much_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "text",
     [
-        "[" * 200_000, '{"a":' * 100_000, "-" * 300_000 + "x", "|" * 100_000 + "\n" + "-|" * 100_000, "a," * 100_000,
-        "1 " * 100_000, "a,b\n" * 100_000, "{\n" * 20_000, "Mean acceptance length: 1, Accepted: 1 tokens, Drafted: 1 tokens, "
-        "Per-position acceptance rate: " + "0.1, " * 700 + "x", "eval time = 1 ms / 1 tokens" * 10_000, "tok/s," + "9" * 100_000,
+        "[" * 200_000,
+        '{"a":' * 100_000,
+        "-" * 300_000 + "x",
+        "|" * 100_000 + "\n" + "-|" * 100_000,
+        "a," * 100_000,
+        "1 " * 100_000,
+        "a,b\n" * 100_000,
+        "{\n" * 20_000,
+        "Mean acceptance length: 1, Accepted: 1 tokens, Drafted: 1 tokens, "
+        "Per-position acceptance rate: " + "0.1, " * 700 + "x",
+        "eval time = 1 ms / 1 tokens" * 10_000,
+        "tok/s," + "9" * 100_000,
     ],
     ids=range(11),
-)  # fmt: skip
+)
 def test_text_made_to_be_slow_is_not(text: str) -> None:
     begin = time.perf_counter()
     try:
@@ -134,12 +145,22 @@ def test_what_cannot_be_seen_is_taken_off() -> None:
 @pytest.mark.parametrize(
     ("text", "comma", "value", "spread"),
     [
-        ("26.2 ± 0.1", False, 26.2, 0.1), ("26.2+-0.1 t/s", False, 26.2, 0.1), ("**26.2** ", False, 26.2, None),
-        ("26,2", True, 26.2, None), ("94.700.000", True, 94.7e6, None), ("1,030.5", False, 1030.5, None),
-        ("1 030", False, 1030.0, None), ("62.3%", False, 62.3, None), ("~1.5x", False, 1.5, None), ("100 ± 3 %", False, 100, 3),
-        ("0 1 2 3", False, None, None), ("fast", False, None, None), ("1e400", False, None, None), ("", False, None, None),
+        ("26.2 ± 0.1", False, 26.2, 0.1),
+        ("26.2+-0.1 t/s", False, 26.2, 0.1),
+        ("**26.2** ", False, 26.2, None),
+        ("26,2", True, 26.2, None),
+        ("94.700.000", True, 94.7e6, None),
+        ("1,030.5", False, 1030.5, None),
+        ("1 030", False, 1030.0, None),
+        ("62.3%", False, 62.3, None),
+        ("~1.5x", False, 1.5, None),
+        ("100 ± 3 %", False, 100, 3),
+        ("0 1 2 3", False, None, None),
+        ("fast", False, None, None),
+        ("1e400", False, None, None),
+        ("", False, None, None),
     ],
-)  # fmt: skip
+)
 def test_numbers_as_people_write_them(text: str, comma: bool, value: float | None, spread: float | None) -> None:
     found = measured(text, comma)
     assert (found.value if found else None) == (None if value is None else pytest.approx(value))
@@ -147,7 +168,9 @@ def test_numbers_as_people_write_them(text: str, comma: bool, value: float | Non
 
 
 def test_a_decimal_comma_is_told_from_thousands() -> None:
-    assert decimal_comma(["26,2", "p1"]) and not decimal_comma(["1,030", "2,000"]) and not decimal_comma(["26,2", "3.14"])
+    assert (
+        decimal_comma(["26,2", "p1"]) and not decimal_comma(["1,030", "2,000"]) and not decimal_comma(["26,2", "3.14"])
+    )
     assert number("26,2", True) == 26.2 and seconds("1m2.5s") == 62.5 and seconds("60.1ms") == pytest.approx(0.0601)
 
 

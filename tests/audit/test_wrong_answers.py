@@ -41,7 +41,9 @@ def test_how_many_streams_is_no_id(
 ) -> None:
     report = look(tmp_path, text, **options)
     row = report.contrasts[0]
-    assert row["speedup"] == pytest.approx(answer, abs=1e-3) and row["aggregate_speedup"] == pytest.approx(total, abs=1e-3)
+    assert row["speedup"] == pytest.approx(answer, abs=1e-3) and row["aggregate_speedup"] == pytest.approx(
+        total, abs=1e-3
+    )
     assert sentence in report.answer.lower() and report.exit_code == 1
     assert "AGGREGATE_AS_PER_ANSWER" in report.codes or not options
 
@@ -68,7 +70,9 @@ def test_outputs_of_two_arms_are_compared(tmp_path: Path) -> None:
     other = look(tmp_path, IDS.format("11 12 13", "11 12 99"))
     assert flags(other, "DIVERGENT")[0].numbers == {"position": 2} and "no lossless speed-up" in format_audit(other)
     assert "DIVERGENT" not in look(tmp_path, IDS.format("11 12 13", "11 12 13")).codes
-    assert flags(look(tmp_path, IDS.format("11 12 13", "11 12 13").replace("11 12 13,0 1 2,.1", "11 12,0 1,.1")), "DIVERGENT")
+    assert flags(
+        look(tmp_path, IDS.format("11 12 13", "11 12 13").replace("11 12 13,0 1 2,.1", "11 12,0 1,.1")), "DIVERGENT"
+    )
     warm = IDS.replace("p,0,", "p,0.7,").format("11 12 13", "11 12 99")
     assert "DIVERGENT" not in look(tmp_path, warm).codes, "draws above temperature 0 may differ"
 
@@ -94,7 +98,10 @@ def test_rows_are_compared_with_rows_of_their_depth(tmp_path: Path) -> None:
 
 
 def test_rows_are_compared_with_rows_of_their_prompt_length(tmp_path: Path) -> None:
-    report = look(tmp_path, batched((512, 128, 1, .5, 2.56), (512, 128, 4, 2, 3.84), (32768, 128, 1, 30, 3.84), (32768, 128, 4, 120, 4.8)))  # fmt: skip
+    report = look(
+        tmp_path,
+        batched((512, 128, 1, 0.5, 2.56), (512, 128, 4, 2, 3.84), (32768, 128, 1, 30, 3.84), (32768, 128, 4, 120, 4.8)),
+    )
     rows = {str(row["label"]): row for row in report.contrasts}
     assert rows["pp=32768 tg=128 B=4"]["speedup"] == pytest.approx(0.8)
     assert rows["pp=32768 tg=128 B=4"]["aggregate_speedup"] == pytest.approx(3.2)
@@ -103,10 +110,18 @@ def test_rows_are_compared_with_rows_of_their_prompt_length(tmp_path: Path) -> N
 
 
 def test_runs_pasted_below_each_other_keep_their_settings(tmp_path: Path) -> None:
-    head = "|    PP |     TG |    B |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s |      T s |    S t/s |\n|---|---|---|---|---|---|---|---|---|---|\n"
-    rows = ["| 512 | 32 | 1 | 544 | 0.4 | 1280 | 0.8 | 40 | 1.2 | 453.33 |\n| 512 | 32 | 4 | 2176 | 1.6 | 1280 | 1.6 | 80 | 3.2 | 680 |\n",
-            "| 512 | 32 | 1 | 544 | 0.33 | 1551.52 | 0.4 | 80 | 0.73 | 745.21 |\n| 512 | 32 | 4 | 2176 | 1.25 | 1638.4 | 0.57 | 224.56 | 1.82 | 1195.6 |\n"]  # fmt: skip
-    text = "".join(f"main: n_kv_max = 4096, n_ubatch = {ub}, flash_attn = {fa}\n\n{head}{part}\n" for ub, fa, part in ((512, 0, rows[0]), (2048, 1, rows[1])))  # fmt: skip
+    head = "|    PP |     TG |    B |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s |      T s |    S t/s |\n"
+    head += "|---|---|---|---|---|---|---|---|---|---|\n"
+    rows = [
+        "| 512 | 32 | 1 | 544 | 0.4 | 1280 | 0.8 | 40 | 1.2 | 453.33 |\n| 512 | 32 | 4 | 2176 | 1.6 | 1280 | 1.6 | "
+        "80 | 3.2 | 680 |\n",
+        "| 512 | 32 | 1 | 544 | 0.33 | 1551.52 | 0.4 | 80 | 0.73 | 745.21 |\n| 512 | 32 | 4 | 2176 | 1.25 | 1638.4 | "
+        "0.57 | 224.56 | 1.82 | 1195.6 |\n",
+    ]
+    text = "".join(
+        f"main: n_kv_max = 4096, n_ubatch = {ub}, flash_attn = {fa}\n\n{head}{part}\n"
+        for ub, fa, part in ((512, 0, rows[0]), (2048, 1, rows[1]))
+    )
     report = look(tmp_path, text)
     assert [trial["settings"]["flash_attn"] for trial in report.trials] == ["0", "0", "1", "1"]  # type: ignore[index]
     assert ratio(report, "run 1, pp=512 tg=32 B=4") == pytest.approx(0.5)
@@ -127,7 +142,12 @@ def test_against_answers_with_ratio_interval_and_what_could_be_seen(tmp_path: Pa
     assert slower.codes == ["NO_GAIN"] and slower.exit_code == 1
     other = against(tmp_path, json.dumps([bench(FAST, build_commit="f00")]), json.dumps([bench(OLD)]))
     assert other.codes == ["DIFFERS"] and ratio(other) == pytest.approx(1.121, abs=1e-3)
-    noisy = against(tmp_path, json.dumps([bench([1.78, 1.70, 1.82, 1.72, 1.80])]), json.dumps([bench([1.83, 1.73, 1.80, 1.84, 1.76])]), speedup=1.02)  # fmt: skip
+    noisy = against(
+        tmp_path,
+        json.dumps([bench([1.78, 1.70, 1.82, 1.72, 1.80])]),
+        json.dumps([bench([1.83, 1.73, 1.80, 1.84, 1.76])]),
+        speedup=1.02,
+    )
     assert "NOISE" in noisy.codes and "INCONCLUSIVE" in flags(noisy, "NOISE")[0].sentence
 
 
@@ -174,7 +194,8 @@ def test_a_bound_from_the_files_size_is_no_more_than_that(
 
 
 def test_an_acceptance_is_named_only_where_its_inputs_are(tmp_path: Path) -> None:
-    text = "arm,prompt,emitted,seconds,drafted,accepted,acceptance\nnone,free,400,8.92,0,0,0\nmtp,free,400,6.40,408,261,0.98\n"
+    text = "arm,prompt,emitted,seconds,drafted,accepted,acceptance\n"
+    text += "none,free,400,8.92,0,0,0\nmtp,free,400,6.40,408,261,0.98\n"
     flag = flags(look(tmp_path, text), "ACCEPTANCE")
     assert len(flag) == 1 and "emitted over drafted" in flag[0].sentence and "biased" not in flag[0].sentence
     printed = format_audit(look(tmp_path, text))
@@ -194,7 +215,10 @@ def test_fewer_bytes_than_the_operands_have_is_void(tmp_path: Path) -> None:
 def test_a_faster_decode_whose_answer_comes_later_says_so(tmp_path: Path) -> None:
     text = "arm,prompt,emitted,decode_s,total_s\nnone,p,1000,18.5,20.72\nmtp,p,1000,15.9,23.02\n"
     report = look(tmp_path, text)
-    assert flags(report, "LATER")[0].numbers == {"decode": pytest.approx(1.164, abs=1e-3), "answer": pytest.approx(0.9, abs=1e-3)}
+    assert flags(report, "LATER")[0].numbers == {
+        "decode": pytest.approx(1.164, abs=1e-3),
+        "answer": pytest.approx(0.9, abs=1e-3),
+    }
     assert "comes later" in report.answer
     assert "LATER" not in look(tmp_path, text.replace("23.02", "18.0")).codes
 

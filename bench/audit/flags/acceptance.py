@@ -60,7 +60,11 @@ def definitions(trial: Trial) -> dict[str, float]:
     if rounds:
         found["accepted/step"] = accepted / rounds
         found["mean_length"] = 1 + accepted / rounds
-    single = [(s.accepted, s.drafted) for s in trial.steps if s.rounds == 1 and s.accepted is not None and s.drafted is not None]
+    single = [
+        (s.accepted, s.drafted)
+        for s in trial.steps
+        if s.rounds == 1 and s.accepted is not None and s.drafted is not None
+    ]
     if single and trial.drafted and len(single) > 1:
         found["biased_steps"] = statistics.fmean((took + 1) / (drafted + 1) for took, drafted in single)
     return found
@@ -69,12 +73,17 @@ def definitions(trial: Trial) -> dict[str, float]:
 def _order(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
     rows = [(f"line {step.line}", step.accepted, step.tested, step.drafted) for step in trial.steps]
     rows = rows or [(trial.place, trial.accepted, trial.tested, trial.drafted)]
-    for low, high, first, second in (("accepted", "tested", 1, 2), ("tested", "drafted", 2, 3), ("accepted", "drafted", 1, 3)):
+    for low, high, first, second in (
+        ("accepted", "tested", 1, 2),
+        ("tested", "drafted", 2, 3),
+        ("accepted", "drafted", 1, 3),
+    ):
         bad = [row for row in rows if row[first] is not None and row[second] is not None and row[first] > row[second]]  # type: ignore[operator]
         if bad:
             yield Flag(
                 "ACCEPTANCE",
-                f"{trial.label}, {bad[0][0]}: {low} {bad[0][first]} is above {high} {bad[0][second]}; {len(bad)} such rows, and "
+                f"{trial.label}, {bad[0][0]}: {low} {bad[0][first]} is above {high} {bad[0][second]}; {len(bad)} "
+                "such rows, and "
                 "accepted <= tested <= drafted must hold",
                 {low: float(bad[0][first] or 0), high: float(bad[0][second] or 0), "rows": len(bad)},
             )
@@ -98,7 +107,8 @@ def _emitted(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
         expected = row.rounds + (row.accepted or 0)
         yield Flag(
             "ACCEPTANCE",
-            f"{trial.label}, line {row.line}: emits {row.emitted} tokens where {row.rounds} step(s) + {row.accepted} accepted give "
+            f"{trial.label}, line {row.line}: emits {row.emitted} tokens where {row.rounds} step(s) + {row.accepted} "
+            "accepted give "
             f"{expected}; {len(wrong)} such rows, {sum(gaps[k] for k in wrong):+d} tokens in all",
             {
                 "emitted": float(sum(step.emitted or 0 for step in rows)),
@@ -118,7 +128,8 @@ def _printed(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
             return  # a tool's summary prints no counters, and its length says what the rate does
         yield Flag(
             "ACCEPTANCE",
-            f"{trial.where}: an acceptance of {printed:g} is printed without counters; it has at least five definitions, so "
+            f"{trial.where}: an acceptance of {printed:g} is printed without counters; it has at least five "
+            "definitions, so "
             "record steps, drafted, tested and accepted",
             {"printed": printed},
         )
@@ -137,7 +148,7 @@ def _printed(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
 
 
 def _lengths(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
-    """Three ways to the same figure: 1 + accepted over steps, the printed length, 1 + the sum of the positions' shares."""
+    """Three ways to one figure: 1 + accepted over steps, the printed length, 1 + the sum of the positions' shares."""
     printed = trial.printed.get("mean_length")
     if printed is None or not trial.guesses:
         return
@@ -146,9 +157,10 @@ def _lengths(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
     for words, value in others.items():
         if value is not None and abs(value - printed) > max(2 * rounding(printed), 0.02 * printed):
             yield Flag(
-                "ACCEPTANCE", f"{trial.where}: prints a length of {printed:g}, INCONSISTENT with {words}, {value:.2f}",
+                "ACCEPTANCE",
+                f"{trial.where}: prints a length of {printed:g}, INCONSISTENT with {words}, {value:.2f}",
                 {"printed": printed, "right": value},
-            )  # fmt: skip
+            )
             return
 
 
@@ -171,7 +183,8 @@ def _dead(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
     if trial.arm != "sabotage" and trial.accepted == 0 and (trial.drafted or 0) >= DEAD:
         yield Flag(
             "DEAD_DRAFTER",
-            f"{trial.where}: 0 of {trial.drafted} guesses accepted; a head that never guesses right is broken (its weights, its "
+            f"{trial.where}: 0 of {trial.drafted} guesses accepted; a head that never guesses right is broken (its "
+            "weights, its "
             "input or its positions), not one of low acceptance",
             {"drafted": float(trial.drafted or 0)},
         )
@@ -179,24 +192,31 @@ def _dead(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
 
 def _little(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
     length = trial.printed.get("mean_length", definitions(trial).get("mean_length"))
-    if length is not None and length < LITTLE and trial.accepted != 0 and (trial.drafted or "mean_length" in trial.printed):
+    if (
+        length is not None
+        and length < LITTLE
+        and trial.accepted != 0
+        and (trial.drafted or "mean_length" in trial.printed)
+    ):
         yield Flag(
             "NO_GAIN",
-            f"{trial.where}: a step gives {length:.3f} tokens; speculation cannot gain more than {length:.2f}x, less what the "
+            f"{trial.where}: a step gives {length:.3f} tokens; speculation cannot gain more than {length:.2f}x, less "
+            "what the "
             "guesses cost",
             {"mean_length": length},
         )
 
 
 def _draft_model(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
-    """A draft model gives at most one guess a call, and one more a step from the call that takes in what was accepted."""
+    """A draft model gives one guess a call at most, and one more a step: its call that takes in what was accepted."""
     if trial.draft_runs is None or not trial.drafted or not trial.rounds:
         return
     most = trial.draft_runs + trial.rounds
     if trial.drafted > most:
         yield Flag(
             "INCONSISTENT",
-            f"{trial.where}: counts {trial.drafted} guesses, and its draft model ran {trial.draft_runs} times in {trial.rounds} steps, "
+            f"{trial.where}: counts {trial.drafted} guesses, and its draft model ran {trial.draft_runs} times in "
+            f"{trial.rounds} steps, "
             f"which give {most} at most; one of the counters counts something else",
             {"drafted": trial.drafted, "most": most},
         )

@@ -1,7 +1,7 @@
 """What is wrong with a comparison: no baseline, a weak denominator, order, noise, a gain that is none or not this one.
 
-It knows nothing about single tokens. The estimator is that of `bench.audit.compare`; others are shown to say how far the
-choice of a statistic would have moved the figure.
+It knows nothing about single tokens. The estimator is that of `bench.audit.compare`; others are shown to say how far
+the choice of a statistic would have moved the figure.
 """
 
 from __future__ import annotations
@@ -34,14 +34,18 @@ def contrast_flags(record: Record, options: AuditOptions, found: list[Comparison
         flags += [*_order(record, arm), *_statistic(arm, record)]
     for one in found:
         flags += [*_noise(one, options), *_gain(one, options), *_traded(one), *_cheap_verify(one)]
-    return flags + [*_arm_drift(record), *_summed(found, options), *_unpaired(record, found)]
+    return [*flags, *_arm_drift(record), *_summed(found, options), *_unpaired(record, found)]
 
 
 def asked(one: Comparison, options: AuditOptions) -> bool:
     """Whether a comparison is one that somebody makes: not two runs pasted below each other, nor a table of widths."""
     if one.kind == "width":
         return False
-    return one.kind != "run" or options.speedup is not None or any(trial.guesses for pair in one.pairs for trial in pair.treated)
+    return (
+        one.kind != "run"
+        or options.speedup is not None
+        or any(trial.guesses for pair in one.pairs for trial in pair.treated)
+    )
 
 
 def _ratio(one: Comparison, options: AuditOptions) -> float:
@@ -75,20 +79,22 @@ def _degraded(record: Record, found: list[Comparison]) -> Iterator[Flag]:
         if math.isnan(base) or math.isnan(treated):
             yield Flag(
                 "DEGRADED_DENOMINATOR",
-                f"{arm}: {treated / solo:.2f}x is over one stream in the same wide context; a baseline needs a context of its own",
+                f"{arm}: {treated / solo:.2f}x is over one stream in the same wide context; a baseline needs a "
+                "context of its own",
                 {"same_context": treated / solo},
             )
         elif base > solo * (1 + ESTIMATORS):
             yield Flag(
                 "DEGRADED_DENOMINATOR",
-                f"{arm}: {treated / base:.2f}x over the baseline; the {treated / solo:.2f}x over one stream in its own context is no "
+                f"{arm}: {treated / base:.2f}x over the baseline; the {treated / solo:.2f}x over one stream in its "
+                "own context is no "
                 f"speed-up, since that runs at {solo:.1f} and the baseline at {base:.1f} tok/s",
                 {"speedup": treated / base, "same_context": treated / solo},
             )
 
 
 def _order(record: Record, arm: str) -> Iterator[Flag]:
-    """All runs of one arm before all of the other on one prompt, and what a drift common to both leaves of the ratio."""
+    """All runs of one arm before all of the other on one prompt, and what a common drift leaves of the ratio."""
     base = baseline_arm(record) or ""
     for prompt in dict.fromkeys(trial.prompt for trial in record.trials):
         trials = [t for t in record.trials if t.arm in (arm, base) and t.prompt == prompt]
@@ -104,16 +110,21 @@ def _order(record: Record, arm: str) -> Iterator[Flag]:
         mean = {name: statistics.fmean(values) for name, values in logs.items()}
         naive = math.exp(mean[arm] - mean[base])
         across = sum((k - middle[name]) ** 2 for name, places in place.items() for k in places)
-        slope = sum(
-            (k - middle[name]) * (value - mean[name])
-            for name, places in place.items()
-            for k, value in zip(places, logs[name], strict=True)
-        ) / across
+        slope = (
+            sum(
+                (k - middle[name]) * (value - mean[name])
+                for name, places in place.items()
+                for k, value in zip(places, logs[name], strict=True)
+            )
+            / across
+        )
         without = naive * math.exp(-slope * (middle[arm] - middle[base]))
         yield Flag(
             "ORDER",
-            f"{arm}: every run of one arm comes before the other's ({trials[0].place} on), so drift looks like an effect: "
-            f"{naive:.2f}x as it stands, {without:.3f}x once the {100 * math.expm1(slope):+.1f} % a run inside the arms is taken "
+            f"{arm}: every run of one arm comes before the other's ({trials[0].place} on), so drift looks like an "
+            "effect: "
+            f"{naive:.2f}x as it stands, {without:.3f}x once the {100 * math.expm1(slope):+.1f} % a run inside the "
+            "arms is taken "
             "out; run A B B A",
             {"naive": naive, "level": without, "slope": slope},
         )
@@ -160,15 +171,18 @@ def _gain(one: Comparison, options: AuditOptions) -> Iterator[Flag]:
     told = level(treated, options.per), level([t for pair in one.pairs for t in pair.base], options.per)
     if (ratio < 1 and known and not unsure) or (ratio < 1 - BELOW and not known):
         yield Flag(
-            "NO_GAIN", f"{one.name}: {told[0]:.1f} against {told[1]:.1f} tok/s is {ratio:.2f}x {what}{share}", {"speedup": ratio}
+            "NO_GAIN",
+            f"{one.name}: {told[0]:.1f} against {told[1]:.1f} tok/s is {ratio:.2f}x {what}{share}",
+            {"speedup": ratio},
         )
     elif unsure and one.estimate.min_visible_effect <= EQUAL and options.speedup is None:
         yield Flag("NO_GAIN", f"{one.name}: {ratio:.3f}x {what}: no difference{share}", {"speedup": ratio})
     elif options.speedup is not None and options.speedup > ratio * (1 + ESTIMATORS):
         yield Flag(
-            "LESS_THAN_CLAIMED", f"{one.name}: {ratio:.2f}x, {options.speedup:g}x published",
+            "LESS_THAN_CLAIMED",
+            f"{one.name}: {ratio:.2f}x, {options.speedup:g}x published",
             {"speedup": ratio, "published": options.speedup},
-        )  # fmt: skip
+        )
 
 
 def _traded(one: Comparison) -> Iterator[Flag]:
@@ -176,7 +190,8 @@ def _traded(one: Comparison) -> Iterator[Flag]:
     if one.kind != "width" and one.streams > 1 and one.estimate.ratio > 1 + BELOW and one.total < 1 - BELOW:
         yield Flag(
             "SLOWER_IN_SUM",
-            f"{one.name}: one answer runs at {one.estimate.ratio:.2f}x once it runs, and all answers together come at {one.total:.2f}x",
+            f"{one.name}: one answer runs at {one.estimate.ratio:.2f}x once it runs, and all answers together come "
+            f"at {one.total:.2f}x",
             {"answer": one.estimate.ratio, "sum": one.total},
         )
 
@@ -191,8 +206,10 @@ def _cheap_verify(one: Comparison) -> Iterator[Flag]:
         if 0 < verify < CHEAP * plain:
             yield Flag(
                 "NOT_COMPARABLE",
-                f"{one.name}: {treated.rounds} steps in {treated.seconds:.2f} s, {treated.draft_seconds:.2f} s of it the draft model's, leave "
-                f"{1e3 * verify:.1f} ms for a verifying step, and the baseline takes {1e3 * plain:.1f} ms for a plain one: no wider step is "
+                f"{one.name}: {treated.rounds} steps in {treated.seconds:.2f} s, {treated.draft_seconds:.2f} s of it "
+                "the draft model's, leave "
+                f"{1e3 * verify:.1f} ms for a verifying step, and the baseline takes {1e3 * plain:.1f} ms for a "
+                "plain one: no wider step is "
                 "cheaper, so the two did not run the same model under the same settings",
                 {"verify_ms": 1e3 * verify, "plain_ms": 1e3 * plain},
             )
@@ -243,17 +260,21 @@ def _statistic(arm: str, record: Record) -> Iterator[Flag]:
 def statistic_flag(label: str, treated: list[Trial], base: list[Trial]) -> Iterator[Flag]:
     """Whether the choice of a statistic moves the figure."""
     found = other_statistics(treated, base)
-    if "geometric mean of medians by prompt" not in found or max(found.values()) <= (1 + ESTIMATORS) * min(found.values()):
+    if "geometric mean of medians by prompt" not in found or max(found.values()) <= (1 + ESTIMATORS) * min(
+        found.values()
+    ):
         return
     prompts = {trial.prompt for trial in treated} & {trial.prompt for trial in base}
     logs = [
-        math.log(level([t for t in treated if t.prompt == p]) / level([t for t in base if t.prompt == p])) for p in prompts
+        math.log(level([t for t in treated if t.prompt == p]) / level([t for t in base if t.prompt == p]))
+        for p in prompts
     ]
     estimator = math.exp(math.fsum(logs) / len(logs))
     listed = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
     yield Flag(
         "STATISTIC",
-        f"{label}: the same runs give {listed}; the harness's estimator (each prompt weighs the same), fixed beforehand, gives "
+        f"{label}: the same runs give {listed}; the harness's estimator (each prompt weighs the same), fixed "
+        "beforehand, gives "
         f"{estimator:.2f}",
         {**found, "estimator": estimator},
     )
@@ -288,11 +309,17 @@ def _summed(found: list[Comparison], options: AuditOptions) -> Iterator[Flag]:
 def _unpaired(record: Record, found: list[Comparison]) -> Iterator[Flag]:
     """Prompts of an arm that the baseline never ran."""
     for arm in treatments(record):
-        paired = {pair.prompt for one in found if one.kind == "arm" and one.label.startswith(f"{arm} over") for pair in one.pairs}
+        paired = {
+            pair.prompt
+            for one in found
+            if one.kind == "arm" and one.label.startswith(f"{arm} over")
+            for pair in one.pairs
+        }
         alone = [t for t in of_arm(record, arm) if t.prompt not in paired and t.per_answer > 0]
         if alone and paired:
             names = ", ".join(dict.fromkeys(trial.prompt for trial in alone))
             yield Flag(
-                "NO_BASELINE", f"{arm}: {names} ({alone[0].place}) has no row of the baseline; no ratio is given for it",
+                "NO_BASELINE",
+                f"{arm}: {names} ({alone[0].place}) has no row of the baseline; no ratio is given for it",
                 {"rows": len(alone)},
-            )  # fmt: skip
+            )

@@ -37,7 +37,10 @@ def cost_notes(record: Record, options: AuditOptions) -> list[str]:
             rates = {width: speculation_rate(curve, width - 1, options.acceptance) for width in curve}
             best = max(rates, key=lambda width: rates[width])
             words = ", ".join(f"{width - 1} guesses {rate:.1f} tok/s" for width, rate in rates.items())
-            notes.append(f"at an acceptance of {options.acceptance:g}{where}: {words}; best with {best - 1}, drafting not counted")
+            notes.append(
+                f"at an acceptance of {options.acceptance:g}{where}: {words}; best with {best - 1}, drafting not "
+                "counted"
+            )
     return notes + list(_depths(record))
 
 
@@ -52,12 +55,16 @@ def curves(record: Record) -> dict[str, Curve]:
     blocks = {key[0] for key in found}
     return {
         ", ".join(
-            word for word in (
-                f"run {sorted(blocks).index(block) + 1}" if len(blocks) > 1 else "", test, f"depth {depth}" if depth else "",
-            ) if word
+            word
+            for word in (
+                f"run {sorted(blocks).index(block) + 1}" if len(blocks) > 1 else "",
+                test,
+                f"depth {depth}" if depth else "",
+            )
+            if word
         ): curve
         for (block, test, depth), curve in found.items()
-    }  # fmt: skip
+    }
 
 
 def step_costs(trials: list[Trial]) -> Curve:
@@ -90,8 +97,10 @@ def _cliffs(name: str, costs: Curve) -> Iterator[Flag]:
         if costs[high] / costs[low] > CLIFF * high / low:
             yield Flag(
                 "CLIFF",
-                f"{where}a step of width {high} takes {1e3 * costs[high]:.1f} ms against {1e3 * costs[low]:.1f} ms at {low}: "
-                f"{costs[high] / costs[low]:.2f}x the time for {high / low:.2f}x the tokens; do not interpolate between them",
+                f"{where}a step of width {high} takes {1e3 * costs[high]:.1f} ms against {1e3 * costs[low]:.1f} ms "
+                f"at {low}: "
+                f"{costs[high] / costs[low]:.2f}x the time for {high / low:.2f}x the tokens; do not interpolate "
+                "between them",
                 {"low": low, "high": high, "ratio": costs[high] / costs[low]},
             )
 
@@ -107,6 +116,7 @@ def _depths(record: Record) -> Iterator[str]:
         first, last = trials[0], trials[-1]
         if first.depth != last.depth and abs(last.per_answer / first.per_answer - 1) > DEEP:
             yield (
-                f"one answer has {first.per_answer:.2f} tok/s at depth {first.depth} and {last.per_answer:.2f} at {last.depth}: "
+                f"one answer has {first.per_answer:.2f} tok/s at depth {first.depth} and {last.per_answer:.2f} at "
+                f"{last.depth}: "
                 f"{100 * (last.per_answer / first.per_answer - 1):+.0f} %; a ratio belongs to one depth"
             )

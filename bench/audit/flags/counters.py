@@ -34,21 +34,25 @@ def counter_notes(record: Record, options: AuditOptions) -> list[str]:
 
 
 def _zeros(one: Launches) -> Iterator[Flag]:
-    counting = [name for name, value in one.counters.items() if value and name not in one.zeros and name != "DurationNs"]
+    counting = [
+        name for name, value in one.counters.items() if value and name not in one.zeros and name != "DurationNs"
+    ]
     single = [name for name in one.zeros if "[" not in name]
     if single and counting:
         hits = [name for name in single if "HIT" in name.upper()]
         tail = "; there is no hit rate" if hits else ""
         yield Flag(
             "ZERO_COUNTER",
-            f"{one.kernel} ({one.place}): {', '.join(single[:6])} read 0 in every launch while {counting[-1]} does not; taken as not "
+            f"{one.kernel} ({one.place}): {', '.join(single[:6])} read 0 in every launch while {counting[-1]} does "
+            "not; taken as not "
             f"collected, which is not 0{tail}",
             {"counters": len(single)},
         )
     if one.absent:
         yield Flag(
             "ABSENT_COUNTER",
-            f"{one.kernel} ({one.place}): {', '.join(one.absent[:6])} have a column and no value; they were asked for and not "
+            f"{one.kernel} ({one.place}): {', '.join(one.absent[:6])} have a column and no value; they were asked "
+            "for and not "
             "collected (permission, or a chip without them)",
             {"counters": len(one.absent)},
         )
@@ -59,7 +63,8 @@ def _shares(one: Launches) -> Iterator[Flag]:
         if value is not None and value > ABOVE:
             yield Flag(
                 "VOID",
-                f"{one.kernel} ({one.place}): {name} is {100 * value:.0f} %; counters of several passes do not fit together",
+                f"{one.kernel} ({one.place}): {name} is {100 * value:.0f} %; counters of several passes do not fit "
+                "together",
                 {"share": value},
             )
 
@@ -73,7 +78,8 @@ def _bytes(one: Launches, options: AuditOptions) -> Iterator[Flag]:
         half = "; it counts half" if HALF[0] <= share <= HALF[1] else ""
         yield Flag(
             "VOID",
-            f"{one.kernel} ({one.place}): {one.dram_bytes / 1e9:.3f} GB from memory are {share:.2f} of the {wanted / 1e9:.3f} GB that it "
+            f"{one.kernel} ({one.place}): {one.dram_bytes / 1e9:.3f} GB from memory are {share:.2f} of the "
+            f"{wanted / 1e9:.3f} GB that it "
             f"has to read cold: the counter is wrong{half}",
             {"share": share},
         )
@@ -86,7 +92,8 @@ def _bandwidth(one: Launches, options: AuditOptions) -> Iterator[Flag]:
     if rate > options.bandwidth * ABOVE:
         yield Flag(
             "IMPOSSIBLE",
-            f"{one.kernel} ({one.place}): {one.dram_bytes / 1e6:.1f} MB in {one.us:.1f} us are {rate:.0f} GB/s, above the "
+            f"{one.kernel} ({one.place}): {one.dram_bytes / 1e6:.1f} MB in {one.us:.1f} us are {rate:.0f} GB/s, "
+            "above the "
             f"{options.bandwidth:g} GB/s of the memory",
             {"rate": rate, "bound": options.bandwidth},
         )

@@ -1,6 +1,6 @@
 """What two sides of a comparison said: other tokens, other lengths, and answers that come later.
 
-No speed-up is lossless where the outputs differ, and lengths alone can show that. It knows no rates but of whole answers.
+No speed-up is lossless where the outputs differ, and lengths alone can show that. It knows no rate of a step.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def _divergence(one: Comparison, treated: Trial, base: Trial) -> Iterator[Flag]:
             words = f"differs from position {place + answer.low} on: {mine[place]} against {theirs[place]}"
         yield Flag(
             "DIVERGENT",
-            f"{one.label}{_prompt(treated)}: the output of {treated.where}, stream {stream}, {words}; no lossless speed-up{greedy} "
+            f"{one.label}{_prompt(treated)}: the output of {treated.where}, stream {stream}, {words}; no lossless "
+            f"speed-up{greedy} "
             "unless the logits there show a near tie, which this record does not have",
             {"position": place + answer.low},
         )
@@ -107,7 +108,8 @@ def _later(one: Comparison, pair: Pair) -> Iterator[Flag]:
     if mine > theirs * (1 + WAIT):
         yield Flag(
             "LATER",
-            f"{one.label}{_prompt(pair.treated[0])}: decodes {pair.estimate.ratio:.2f}x as fast and the answer comes later: "
+            f"{one.label}{_prompt(pair.treated[0])}: decodes {pair.estimate.ratio:.2f}x as fast and the answer comes "
+            "later: "
             f"{mine:.3f} s against {theirs:.3f} s from the request on, {theirs / mine:.2f}x",
             {"decode": pair.estimate.ratio, "answer": theirs / mine},
         )

@@ -39,7 +39,8 @@ def physics_notes(record: Record, options: AuditOptions) -> list[str]:
         if bound < trial.aggregate <= bound / (1 - _unread(trial)):
             notes.append(
                 f"{trial.where}: {trial.aggregate:.1f} tok/s is above the {bound:.1f} that reading the whole file of "
-                f"{trial.model_bytes / 1e9:.2f} GB a step at {options.bandwidth:g} GB/s would allow. Only the file's size is known; a step "
+                f"{trial.model_bytes / 1e9:.2f} GB a step at {options.bandwidth:g} GB/s would allow. Only the file's "
+                "size is known; a step "
                 "reads less (embeddings are looked up), so this says nothing: give --bytes-per-step"
             )
     return notes
@@ -93,7 +94,9 @@ def _claim(record: Record, options: AuditOptions) -> Iterator[Flag]:
     """A published rate is impossible when it is above the bound of every trial."""
     if options.claim is None or not options.bandwidth:
         return
-    trials = [t for t in record.trials if (t.distinct or "tok_s" in t.printed) and (_step_bytes(t, options) or t.model_bytes)]
+    trials = [
+        t for t in record.trials if (t.distinct or "tok_s" in t.printed) and (_step_bytes(t, options) or t.model_bytes)
+    ]
     found = []
     for trial in trials:
         share = 1 if options.per == "aggregate" else trial.streams
@@ -111,7 +114,8 @@ def _flag(label: str, rate: float, found: tuple[float, float], trial: Trial, opt
     source = "" if _step_bytes(trial, options) else " (all tensors of the file; --bytes-per-step for what a step reads)"
     return Flag(
         "IMPOSSIBLE",
-        f"{label}: {rate:.1f} tok/s is above the bound of {bound:.1f}: {options.bandwidth:g} GB/s over {size / 1e9:.2f} GB a "
+        f"{label}: {rate:.1f} tok/s is above the bound of {bound:.1f}: {options.bandwidth:g} GB/s over "
+        f"{size / 1e9:.2f} GB a "
         f"step{source} at {tokens_per_step(trial, options):.2f} tokens a step",
         {"rate": rate, "bound": bound},
     )

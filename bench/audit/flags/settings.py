@@ -13,18 +13,37 @@ from bench.audit.numbers import number
 from bench.audit.trials import Flag, Record, Trial
 
 SUBJECTS = (
-    "build", "build_commit", "build_number", "backends", "backend", "gpu_info", "devices", "device", "gpu", "driver", "engine",
-    "machine", "host", "cpu_info",
-)  # fmt: skip
+    "build",
+    "build_commit",
+    "build_number",
+    "backends",
+    "backend",
+    "gpu_info",
+    "devices",
+    "device",
+    "gpu",
+    "driver",
+    "engine",
+    "machine",
+    "host",
+    "cpu_info",
+)
 """Settings that people compare on purpose."""
 BY_DESIGN = {"cell": ("n_seq_max", "n_ctx")}
 """Settings in which the harness's own arms differ: its baseline has a context of its own, `solo` the treatment's."""
 FAMILIES = {
-    "vLLM's benchmark": "a serving benchmark", "SGLang's bench_serving": "a serving benchmark", "mtp-bench's JSON": "mtp-bench",
-    "speed-bench's JSON": "speed-bench", "Ollama's API": "Ollama", "llama-server's log": "llama-server",
-    "llama-server's timings": "llama-server", "a CSV": "a table", "JSON rows": "a table", "llama-spec-bench's JSON":
-    "llama-spec-bench", "TensorRT-LLM's report": "TensorRT-LLM's benchmark",
-}  # fmt: skip
+    "vLLM's benchmark": "a serving benchmark",
+    "SGLang's bench_serving": "a serving benchmark",
+    "mtp-bench's JSON": "mtp-bench",
+    "speed-bench's JSON": "speed-bench",
+    "Ollama's API": "Ollama",
+    "llama-server's log": "llama-server",
+    "llama-server's timings": "llama-server",
+    "a CSV": "a table",
+    "JSON rows": "a table",
+    "llama-spec-bench's JSON": "llama-spec-bench",
+    "TensorRT-LLM's report": "TensorRT-LLM's benchmark",
+}
 """Two forms of one tool's output."""
 PREFILL_MOVES = 1.4
 SIZES = 0.005
@@ -64,7 +83,12 @@ def _same(left: str | None, right: str | None) -> bool:
     if left is None or right is None or left == right:
         return left == right
     one, two = number(left), number(right)
-    return one is not None and two is not None and abs(one - two) <= SIZES * max(abs(one), abs(two)) and max(one, two) > 1e6
+    return (
+        one is not None
+        and two is not None
+        and abs(one - two) <= SIZES * max(abs(one), abs(two))
+        and max(one, two) > 1e6
+    )
 
 
 def _family(form: str) -> frozenset[str]:
@@ -80,7 +104,8 @@ def _tools(record: Record, against: Record | None) -> Iterator[Flag]:
     programs = dict.fromkeys(_family(record.format))
     if against is None and len(programs) > 1 and len({trial.block for trial in record.trials}) > 1:
         yield Flag(
-            "NOT_COMPARABLE", f"{' and '.join(sorted(programs))} in one text: two tools time different things; measure both with one"
+            "NOT_COMPARABLE",
+            f"{' and '.join(sorted(programs))} in one text: two tools time different things; measure both with one",
         )
 
 
@@ -113,10 +138,15 @@ def _prefill(one: Comparison) -> Iterator[Flag]:
             continue
         moved, ratio = left.prefill_rate / right.prefill_rate, pair.estimate.ratio
         if max(moved, 1 / moved) > PREFILL_MOVES and (moved > 1) == (ratio > 1) and abs(ratio - 1) > 0.1:
-            silent = "" if left.settings and right.settings else " Neither text says on what it ran (ollama ps, the build, the settings)."
+            silent = (
+                ""
+                if left.settings and right.settings
+                else " Neither text says on what it ran (ollama ps, the build, the settings)."
+            )
             yield Flag(
                 "NOT_COMPARABLE",
-                f"{one.label}: the prompt's rate moves too, {right.prefill_rate:.1f} to {left.prefill_rate:.1f} tok/s ({moved:.2f}x): "
+                f"{one.label}: the prompt's rate moves too, {right.prefill_rate:.1f} to {left.prefill_rate:.1f} "
+                f"tok/s ({moved:.2f}x): "
                 f"another placement, build or load, and no way of decoding.{silent}",
                 {"prefill": moved, "decode": ratio},
             )

@@ -55,19 +55,21 @@ def claim_flags(record: Record, options: AuditOptions) -> list[Flag]:
         tail = f"; its nearest honest rate is {near:.1f}" if known else "; the record has no rate"
         return [
             Flag(
-                "UNEXPLAINED", f"no reading of the record gives the published {claim:g} tok/s{tail}",
+                "UNEXPLAINED",
+                f"no reading of the record gives the published {claim:g} tok/s{tail}",
                 {"claim": claim, "nearest": near},
             )
-        ]  # fmt: skip
+        ]
     value = honest(reading, options.per)
     tail = f"; put right it is {value:.1f} tok/s" if math.isfinite(value) else ""
     return [
         Flag(
-            CODES.get(fault, fault), f"{reading.trial.where}: the published {claim:g} tok/s has {WORDS[fault]}{tail}",
+            CODES.get(fault, fault),
+            f"{reading.trial.where}: the published {claim:g} tok/s has {WORDS[fault]}{tail}",
             {"claim": claim, "right": value},
         )
         for fault in reading.faults
-    ]  # fmt: skip
+    ]
 
 
 def _window(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
@@ -110,9 +112,10 @@ def _printed(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
         slack = PRINTED + TABLE_DIGIT / seconds if seconds > 0 else math.inf
         if value is not None and math.isfinite(right) and abs(value - right) > slack * right:
             yield Flag(
-                "INCONSISTENT", f"{trial.where}: prints {name} {value:g}, its tokens and times give {right:.2f}",
+                "INCONSISTENT",
+                f"{trial.where}: prints {name} {value:g}, its tokens and times give {right:.2f}",
                 {"printed": value, "right": right},
-            )  # fmt: skip
+            )
     if trial.mixed_tokens:
         yield Flag(
             "PREFILL_IN_RATE",
@@ -128,7 +131,8 @@ def _peak(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
     if peak is not None and peak < total * (1 - PRINTED):
         yield Flag(
             "INCONSISTENT",
-            f"{trial.where}: prints a peak of {peak:g} tok/s below its own mean of {total:.1f}; a peak that counts chunks is no "
+            f"{trial.where}: prints a peak of {peak:g} tok/s below its own mean of {total:.1f}; a peak that counts "
+            "chunks is no "
             "rate of tokens",
             {"peak": peak, "mean": total},
         )
@@ -137,7 +141,8 @@ def _peak(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
         low, high = sorted((both[0], both[1]))
         yield Flag(
             "WINDOW",
-            f"{trial.where}: prints {both[0]:g} tok/s in sum and {both[1]:g} for one answer, of one answer: the same tokens over two "
+            f"{trial.where}: prints {both[0]:g} tok/s in sum and {both[1]:g} for one answer, of one answer: the same "
+            "tokens over two "
             f"windows. {low:g} has the prefill's time inside, {high:g} has not; never divide one by the other",
             {"whole": low, "decode": high},
         )
@@ -199,7 +204,8 @@ def drift(label: str, rates: Sequence[float]) -> Iterator[Flag]:
     if abs(change) > DRIFT and chance < DRIFT_P:
         yield Flag(
             "DRIFT",
-            f"{label}: the rate changes by {100 * change:+.1f} % over its {count} repetitions; heat or clocks, log them and "
+            f"{label}: the rate changes by {100 * change:+.1f} % over its {count} repetitions; heat or clocks, log "
+            "them and "
             "balance the order",
             {"change": change, "p": chance},
         )
@@ -218,7 +224,8 @@ def _cached(record: Record) -> Iterator[Flag]:
         if trial.evaluated < wanted:
             yield Flag(
                 "CACHED",
-                f"{trial.where}: {trial.evaluated} of {wanted} prompt tokens were evaluated, the rest came from a cache; reset "
+                f"{trial.where}: {trial.evaluated} of {wanted} prompt tokens were evaluated, the rest came from a "
+                "cache; reset "
                 "the context between runs",
                 {"evaluated": trial.evaluated, "prompt": wanted},
             )
@@ -229,6 +236,7 @@ def _clocks(record: Record) -> Iterator[Flag]:
     if len(clocks) > 1 and min(clocks) < (1 - SPREAD) * max(clocks):
         yield Flag(
             "DRIFT",
-            f"the clock moves between {min(clocks):g} and {max(clocks):g} MHz over the runs; those below were throttled",
+            f"the clock moves between {min(clocks):g} and {max(clocks):g} MHz over the runs; those below were "
+            "throttled",
             {"low": min(clocks), "high": max(clocks)},
         )

@@ -48,7 +48,8 @@ def _emit_flags(trial: Trial, emits: Emits, counts: Counts) -> Iterator[Flag]:
     if counts.conflicts:
         yield Flag(
             "CONFLICT",
-            f"{trial.where}: {counts.conflicts} emissions put another token where one was out already; what the reader saw "
+            f"{trial.where}: {counts.conflicts} emissions put another token where one was out already; what the "
+            "reader saw "
             "was changed",
             {"conflicts": counts.conflicts},
         )
@@ -61,7 +62,8 @@ def _emit_flags(trial: Trial, emits: Emits, counts: Counts) -> Iterator[Flag]:
     if counts.late:
         yield Flag(
             "OUT_OF_ORDER",
-            f"{trial.where}: {counts.late} tokens came out after a later position of their answer; a reader waits for them",
+            f"{trial.where}: {counts.late} tokens came out after a later position of their answer; a reader waits "
+            "for them",
             {"late": counts.late},
         )
     if emits.unverified:
@@ -86,7 +88,8 @@ def _request_flags(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
     if per_answer > requested:
         yield Flag(
             "EMITTED_MORE_THAN_REQUESTED",
-            f"{trial.where}: {per_answer} tokens emitted for one answer, {requested} were requested; the loop counts something "
+            f"{trial.where}: {per_answer} tokens emitted for one answer, {requested} were requested; the loop counts "
+            "something "
             "else than tokens",
             {"emitted": per_answer, "requested": requested},
         )
@@ -108,7 +111,8 @@ def _overlap_flags(trial: Trial, emits: Emits) -> Iterator[Flag]:
         if len(set(merged)) > len(merged) / 2:
             yield Flag(
                 "DUPLICATE",
-                f"{trial.where}: every step of stream {stream} begins with the last {min(shared)} tokens of the step before: "
+                f"{trial.where}: every step of stream {stream} begins with the last {min(shared)} tokens of the step "
+                "before: "
                 f"{counted} tokens counted, {len(merged)} distinct if so; add a positions column to settle it",
                 {"counted": counted, "distinct": len(merged)},
             )

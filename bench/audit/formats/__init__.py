@@ -78,7 +78,7 @@ FORMATS = (
     Format("dispatches", "table", r"Kernel_?Name|CorrId|\bName\b.*(Start|Begin)"),
     Format("plain_json", "json", r"."),
     Format("plain", "table", r"."),
-)  # fmt: skip
+)
 """Own forms of a tool come before `plain`, which takes any table with a rate, a time or tokens."""
 
 

@@ -17,13 +17,28 @@ from bench.errors import UserError
 
 BATCHED, SWEEP = "llama-batched-bench", "llama-sweep-bench"
 SETTINGS = (
-    "n_kv_max", "n_batch", "n_ubatch", "flash_attn", "is_pp_shared", "is_tg_separate", "n_gpu_layers", "n_threads",
+    "n_kv_max",
+    "n_batch",
+    "n_ubatch",
+    "flash_attn",
+    "is_pp_shared",
+    "is_tg_separate",
+    "n_gpu_layers",
+    "n_threads",
     "n_threads_batch",
-)  # fmt: skip
+)
 FIELDS = {
-    "PP": "pp", "TG": "tg", "B": "pl", "N_KV": "n_kv", "T_PP s": "t_pp", "S_PP t/s": "speed_pp", "T_TG s": "t_tg",
-    "S_TG t/s": "speed_tg", "T s": "t", "S t/s": "speed",
-}  # fmt: skip
+    "PP": "pp",
+    "TG": "tg",
+    "B": "pl",
+    "N_KV": "n_kv",
+    "T_PP s": "t_pp",
+    "S_PP t/s": "speed_pp",
+    "T_TG s": "t_tg",
+    "S_TG t/s": "speed_tg",
+    "T s": "t",
+    "S t/s": "speed",
+}
 NOTE = "llama-batched-bench: B answers decode at once, S_TG is their sum, and S has prompt tokens in it"
 TURNS = "is_tg_separate = 1: the answers took turns, so B says nothing about batching"
 _PAIRS = re.compile(r"(\w+) = (-?\d+)")
@@ -71,7 +86,9 @@ def _rows(block: TableBlock, found: Found) -> list[tuple[int, Mapping[str, Any]]
         for name, cell in row.cells.items():
             value = number(cell)
             if name in FIELDS and value is None and cell.strip("-").lower() not in ("nan", "inf"):
-                raise UserError(f"{block.name}, line {row.line}: {name} is '{cell[:40]}', expected a number in every field")
+                raise UserError(
+                    f"{block.name}, line {row.line}: {name} is '{cell[:40]}', expected a number in every field"
+                )
             values |= {FIELDS[name]: value} if name in FIELDS else {}
         rows.append((row.line, above | values))
     return rows

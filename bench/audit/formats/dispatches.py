@@ -1,4 +1,4 @@
-"""Tables with a row a launch, or a row a launch and counter: rocprof v1, rocprofv2, rocprofv3, rocpd's CSV, nsys' trace.
+"""Tables with a row a launch, or a row a launch and counter: rocprof v1, v2 and v3, rocpd's CSV, nsys' trace.
 
 Long tables name the counter in a column; wide ones have a column for each. It knows which columns say of what launch a
 row is, and takes every other for something that was measured.
@@ -18,14 +18,73 @@ DISPATCH = ("dispatchid", "id", "index", "corrid", "correlationid")
 BEGIN = ("starttimestamp", "beginns", "start", "startns", "begin")
 END = ("endtimestamp", "endns", "end")
 LENGTH = ("duration", "durationns")
-LABELS = frozenset((
-    "id", "kind", "guid", "agentid", "queueid", "streamid", "threadid", "dispatchid", "kernelid", "kernelname", "name", "kernel",
-    "correlationid", "corrid", "processid", "pid", "tid", "gpuid", "queueindex", "index", "grd", "wgr", "wgp", "sig", "obj",
-    "workgroupsize", "workgroupsizex", "workgroupsizey", "workgroupsizez", "gridsize", "gridsizex", "gridsizey", "gridsizez",
-    "grdx", "grdy", "grdz", "blkx", "blky", "blkz", "device", "ctx", "strm", "greenctx", "countername", "countervalue", "wavesize",
-    "dispatchns", "completens", "stackid", "parentstackid", "nid", "category", "region", "context", "stream", "regtrd",
-))  # fmt: skip
-RENAMED = {"vgprcount": "VGPR_Count", "archvgpr": "arch_vgpr", "vgpr": "vgpr", "fetchsize": "FETCH_SIZE", "writesize": "WRITE_SIZE"}
+LABELS = frozenset(
+    (
+        "id",
+        "kind",
+        "guid",
+        "agentid",
+        "queueid",
+        "streamid",
+        "threadid",
+        "dispatchid",
+        "kernelid",
+        "kernelname",
+        "name",
+        "kernel",
+        "correlationid",
+        "corrid",
+        "processid",
+        "pid",
+        "tid",
+        "gpuid",
+        "queueindex",
+        "index",
+        "grd",
+        "wgr",
+        "wgp",
+        "sig",
+        "obj",
+        "workgroupsize",
+        "workgroupsizex",
+        "workgroupsizey",
+        "workgroupsizez",
+        "gridsize",
+        "gridsizex",
+        "gridsizey",
+        "gridsizez",
+        "grdx",
+        "grdy",
+        "grdz",
+        "blkx",
+        "blky",
+        "blkz",
+        "device",
+        "ctx",
+        "strm",
+        "greenctx",
+        "countername",
+        "countervalue",
+        "wavesize",
+        "dispatchns",
+        "completens",
+        "stackid",
+        "parentstackid",
+        "nid",
+        "category",
+        "region",
+        "context",
+        "stream",
+        "regtrd",
+    )
+)
+RENAMED = {
+    "vgprcount": "VGPR_Count",
+    "archvgpr": "arch_vgpr",
+    "vgpr": "vgpr",
+    "fetchsize": "FETCH_SIZE",
+    "writesize": "WRITE_SIZE",
+}
 """Names under which the harness knows a column, whatever its case."""
 _UNIT = re.compile(r"\((\w+)\)\s*$")
 
@@ -36,7 +95,9 @@ def sniff(block: Block) -> bool:
     names = {plain(_UNIT.sub("", column)) for column in block.header}
     if not names & set(KERNEL):
         return False
-    timed = bool(names & set(BEGIN) and names & set(END)) or bool(names & set(LENGTH) and names & {"corrid", "dispatchid", "start"})
+    timed = bool(names & set(BEGIN) and names & set(END)) or bool(
+        names & set(LENGTH) and names & {"corrid", "dispatchid", "start"}
+    )
     counted = {"countername", "countervalue"} <= names or bool(names & {"gpuid", "agentid", "queueid", "index"})
     return timed or counted
 

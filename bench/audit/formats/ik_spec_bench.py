@@ -46,19 +46,28 @@ def _trial(row: TableRow) -> Trial | None:
         return None
     guesses = _OF.search(cells["accepted"])
     accepted, drafted = (int(guesses[1]), int(guesses[2])) if guesses else (0, 0)
-    printed = {"tok_s": rate, "acceptance": _share(cells.get("rate", "")), "mean_length": number(cells.get("a.len", ""))}
+    printed = {
+        "tok_s": rate,
+        "acceptance": _share(cells.get("rate", "")),
+        "mean_length": number(cells.get("a.len", "")),
+    }
     shares = [_share(part) for part in cells.get("pos accept", "").split()][:64]
     return Trial(
-        place=f"line {row.line}", line=row.line, label=f"{cells['stage']} {cells['task']}", arm=cells["stage"],
-        prompt=cells["task"], category=cells["task"], counted=tokens, distinct=tokens, seconds=seconds or NAN,
-        rounds=(whole(cells.get("rounds", "")) or None) if drafted else None, drafted=drafted or None,
+        place=f"line {row.line}",
+        line=row.line,
+        label=f"{cells['stage']} {cells['task']}",
+        arm=cells["stage"],
+        prompt=cells["task"],
+        category=cells["task"],
+        counted=tokens,
+        distinct=tokens,
+        seconds=seconds or NAN,
+        rounds=(whole(cells.get("rounds", "")) or None) if drafted else None,
+        drafted=drafted or None,
         accepted=accepted if drafted else None,
-        printed={
-            key: value for key, value in printed.items()
-            if value is not None and (drafted or key == "tok_s")
-        },
+        printed={key: value for key, value in printed.items() if value is not None and (drafted or key == "tok_s")},
         positions=tuple(share for share in shares if share is not None) if drafted else (),
-    )  # fmt: skip
+    )
 
 
 def _share(text: str) -> float | None:
@@ -69,7 +78,12 @@ def _share(text: str) -> float | None:
 def _joined(first: Trial, second: Trial) -> Trial:
     arm = f"{first.arm}+{second.arm}"
     return replace(
-        first, arm=arm, label=f"{arm} {first.prompt}", drafted=(first.drafted or 0) + (second.drafted or 0),
-        accepted=(first.accepted or 0) + (second.accepted or 0), rounds=None, positions=(),
+        first,
+        arm=arm,
+        label=f"{arm} {first.prompt}",
+        drafted=(first.drafted or 0) + (second.drafted or 0),
+        accepted=(first.accepted or 0) + (second.accepted or 0),
+        rounds=None,
+        positions=(),
         printed={key: value for key, value in first.printed.items() if key == "tok_s"},
-    )  # fmt: skip
+    )

@@ -31,18 +31,32 @@ def _trial(line: int, row: Mapping[str, Any]) -> list[Trial]:
     arm = "none" if variant.get("is_baseline") or not drafted else "+".join(map(str, stages or ["speculative"]))[:60]
     printed = {"tok_s": finite(timing.get("decode_tps"))}
     if drafted:
-        printed |= {"acceptance": finite(guesses.get("acceptance_rate")), "mean_length": finite(guesses.get("acceptance_length"))}
+        printed |= {
+            "acceptance": finite(guesses.get("acceptance_rate")),
+            "mean_length": finite(guesses.get("acceptance_length")),
+        }
     return [
         Trial(
-            place=f"line {line}", line=line, label=f"{arm} {name}", arm=arm, prompt=name,
-            category=str(row.get("task_category", name))[:60], counted=generated, distinct=generated, seconds=seconds,
-            prompt_tokens=count(tokens.get("prompt")) or 0, prefill_seconds=finite(timing.get("prompt_s")) or NAN,
-            total_seconds=finite(timing.get("total_s")) or NAN, temperature=finite(_part(row, "sampler").get("temp")),
-            drafted=drafted or None, accepted=count(guesses.get("accepted_tokens")) if drafted else None,
-            rounds=rounds if drafted else None, printed={key: value for key, value in printed.items() if value is not None},
+            place=f"line {line}",
+            line=line,
+            label=f"{arm} {name}",
+            arm=arm,
+            prompt=name,
+            category=str(row.get("task_category", name))[:60],
+            counted=generated,
+            distinct=generated,
+            seconds=seconds,
+            prompt_tokens=count(tokens.get("prompt")) or 0,
+            prefill_seconds=finite(timing.get("prompt_s")) or NAN,
+            total_seconds=finite(timing.get("total_s")) or NAN,
+            temperature=finite(_part(row, "sampler").get("temp")),
+            drafted=drafted or None,
+            accepted=count(guesses.get("accepted_tokens")) if drafted else None,
+            rounds=rounds if drafted else None,
+            printed={key: value for key, value in printed.items() if value is not None},
             settings={key: str(value)[:100] for key, value in _part(row, "runtime").items() if key != "model_alias"},
         )
-    ]  # fmt: skip
+    ]
 
 
 def _part(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:

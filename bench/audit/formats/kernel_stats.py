@@ -11,11 +11,28 @@ from bench.audit.numbers import number
 from bench.errors import UserError
 
 NAMES = {
-    "instances": "calls", "calls": "calls", "count": "calls", "name": "kernel", "kernelname": "kernel", "operation": "kernel",
-    "avg": "us", "average": "us", "averagens": "us", "averagetime": "us", "min": "us_low", "minimum": "us_low",
-    "minns": "us_low", "max": "us_high", "maximum": "us_high", "maxns": "us_high", "totaltime": "total",
-    "totaldurationns": "total", "totalduration": "total", "percentage": "share", "time": "share",
-}  # fmt: skip
+    "instances": "calls",
+    "calls": "calls",
+    "count": "calls",
+    "name": "kernel",
+    "kernelname": "kernel",
+    "operation": "kernel",
+    "avg": "us",
+    "average": "us",
+    "averagens": "us",
+    "averagetime": "us",
+    "min": "us_low",
+    "minimum": "us_low",
+    "minns": "us_low",
+    "max": "us_high",
+    "maximum": "us_high",
+    "maxns": "us_high",
+    "totaltime": "total",
+    "totaldurationns": "total",
+    "totalduration": "total",
+    "percentage": "share",
+    "time": "share",
+}
 _UNIT = re.compile(r"\((\w+|%)\)\s*$")
 
 
@@ -60,9 +77,14 @@ def _row(block: TableBlock, row: TableRow, columns: dict[str, str]) -> Launches:
     calls = int(values["calls"])
     us = values.get("us", values["total"] / calls if calls and "total" in values else None)
     return Launches(
-        kernel=short(kernel), place=f"line {row.line}", calls=calls, us=us, us_low=values.get("us_low"),
-        us_high=values.get("us_high"), share=values["share"] / 100 if "share" in values else None,
-    )  # fmt: skip
+        kernel=short(kernel),
+        place=f"line {row.line}",
+        calls=calls,
+        us=us,
+        us_low=values.get("us_low"),
+        us_high=values.get("us_high"),
+        share=values["share"] / 100 if "share" in values else None,
+    )
 
 
 def _micro(column: str) -> float:

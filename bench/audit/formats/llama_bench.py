@@ -17,16 +17,55 @@ from bench.errors import UserError
 
 NAME = "llama-bench"
 SETTINGS = (
-    "build_commit", "build_number", "cpu_info", "gpu_info", "backends", "model_type", "model_size", "n_batch", "n_ubatch",
-    "n_threads", "type_k", "type_v", "n_gpu_layers", "n_cpu_moe", "split_mode", "main_gpu", "no_kv_offload", "flash_attn",
-    "devices", "tensor_split", "tensor_buft_overrides", "use_mmap", "load_mode", "lazy_mode", "embeddings",
-    "no_op_offload", "no_host", "repack", "cpu_mask", "cpu_strict", "poll",
-)  # fmt: skip
+    "build_commit",
+    "build_number",
+    "cpu_info",
+    "gpu_info",
+    "backends",
+    "model_type",
+    "model_size",
+    "n_batch",
+    "n_ubatch",
+    "n_threads",
+    "type_k",
+    "type_v",
+    "n_gpu_layers",
+    "n_cpu_moe",
+    "split_mode",
+    "main_gpu",
+    "no_kv_offload",
+    "flash_attn",
+    "devices",
+    "tensor_split",
+    "tensor_buft_overrides",
+    "use_mmap",
+    "load_mode",
+    "lazy_mode",
+    "embeddings",
+    "no_op_offload",
+    "no_host",
+    "repack",
+    "cpu_mask",
+    "cpu_strict",
+    "poll",
+)
 COLUMNS = {
-    "model": "model_type", "size": "model_size", "backend": "backends", "ngl": "n_gpu_layers", "threads": "n_threads",
-    "fa": "flash_attn", "sm": "split_mode", "mg": "main_gpu", "nkvo": "no_kv_offload", "ts": "tensor_split",
-    "mmap": "use_mmap", "embd": "embeddings", "dev": "devices", "ncmoe": "n_cpu_moe", "ot": "tensor_buft_overrides",
-}  # fmt: skip
+    "model": "model_type",
+    "size": "model_size",
+    "backend": "backends",
+    "ngl": "n_gpu_layers",
+    "threads": "n_threads",
+    "fa": "flash_attn",
+    "sm": "split_mode",
+    "mg": "main_gpu",
+    "nkvo": "no_kv_offload",
+    "ts": "tensor_split",
+    "mmap": "use_mmap",
+    "embd": "embeddings",
+    "dev": "devices",
+    "ncmoe": "n_cpu_moe",
+    "ot": "tensor_buft_overrides",
+}
 """Short names of the Markdown table."""
 DEFAULT_REPETITIONS = 5
 _TEST = re.compile(r"(?:pp(\d+))?\+?(?:tg(\d+))?(?: *@ *d(\d+))?", re.IGNORECASE)
@@ -55,11 +94,13 @@ def read(block: Block) -> Found:
     if not found.trials:
         why = block.cut or f"line {block.line}: has a header and no row"
         raise UserError(
-            f"{block.name}, {why}; no rate is left of llama-bench's output. If only the CSV is cut, run: llama-bench -o json"
+            f"{block.name}, {why}; no rate is left of llama-bench's output. If only the CSV is cut, run: llama-bench "
+            "-o json"
         )
     if any(trial.samples == () for trial in found.trials):
         found.notes.append(
-            "llama-bench: mean and spread without single repetitions; the usual five are assumed where it prints no number"
+            "llama-bench: mean and spread without single repetitions; the usual five are assumed where it prints no "
+            "number"
         )
     return found
 
@@ -77,24 +118,39 @@ def trial_of(name: str, line: int, row: Mapping[str, Any]) -> Trial:
     seconds = tuple(value / 1e9 for value in samples if value is not None)
     mean = sum(seconds) / len(seconds) if seconds else _number(name, line, row, "avg_ns") / 1e9
     settings = {key: _word(row[key]) for key in SETTINGS if key in row}
-    settings |= {"build": settings[key] for key in ("build_commit",) if key in settings}
+    settings |= {"build": settings["build_commit"]} if "build_commit" in settings else {}
     spread = NAN if seconds else _optional(row, "stddev_ts")
     return _trial(line, n_prompt, n_gen, count(_optional(row, "n_depth")) or 0, rate, spread, mean, seconds, settings)
 
 
 def _trial(
-    line: int, n_prompt: int, n_gen: int, depth: int, rate: float, spread: float, mean: float,
-    samples: tuple[float, ...], settings: dict[str, str],
-) -> Trial:  # fmt: skip
+    line: int,
+    n_prompt: int,
+    n_gen: int,
+    depth: int,
+    rate: float,
+    spread: float,
+    mean: float,
+    samples: tuple[float, ...],
+    settings: dict[str, str],
+) -> Trial:
     name = "+".join([f"pp{n_prompt}"] * bool(n_prompt) + [f"tg{n_gen}"] * bool(n_gen))
     size = number(settings.get("model_size", ""))
     shared: dict[str, Any] = {
-        "place": f"line {line}", "line": line, "label": f"{name} @ d{depth}" if depth else name, "test": name,
-        "depth": depth, "streams_known": True, "samples": samples, "settings": settings, "spread": spread,
-        "repetitions": len(samples) or None, "rounds": n_gen or None,
+        "place": f"line {line}",
+        "line": line,
+        "label": f"{name} @ d{depth}" if depth else name,
+        "test": name,
+        "depth": depth,
+        "streams_known": True,
+        "samples": samples,
+        "settings": settings,
+        "spread": spread,
+        "repetitions": len(samples) or None,
+        "rounds": n_gen or None,
         # A mixture of experts reads only some of its weights in a step.
         "model_bytes": size if size and not _MOE.search(settings.get("model_type", "")) else None,
-    }  # fmt: skip
+    }
     if n_prompt and n_gen:
         return Trial(**shared, mixed_tokens=n_prompt + n_gen, printed={"pg": rate}, prompt_tokens=n_prompt)
     if n_prompt:
@@ -127,7 +183,8 @@ def _markdown(block: TableBlock, row: TableRow, shared: dict[str, str]) -> list[
     rate = measured(row.cells["t/s"], block.comma)
     if test is None or rate is None or not (test[1] or test[2]):
         raise UserError(
-            f"{block.name}, line {row.line}: test '{row.cells['test'][:40]}' with t/s '{row.cells['t/s'][:40]}', expected "
+            f"{block.name}, line {row.line}: test '{row.cells['test'][:40]}' with t/s '{row.cells['t/s'][:40]}', "
+            "expected "
             "a row such as tg128 | 71.40 ± 0.12"
         )
     settings = dict(shared)

@@ -27,10 +27,15 @@ def read(block: Block) -> Found:
             continue
         statement = _INSERT.search(line.text)
         names = [name.strip() for name in statement[1].split(",")] if statement else []
-        values = [quoted.replace("''", "'") or plain for quoted, plain in _VALUE.findall(statement[2])] if statement else []
+        values = (
+            [quoted.replace("''", "'") or plain for quoted, plain in _VALUE.findall(statement[2])] if statement else []
+        )
         if not names or len(names) != len(values) or "avg_ts" not in names:
             found.flags.append(
-                Flag("CUT", f"{block.name}, line {line.number}: an INSERT with {len(values)} values for {len(names)} columns")
+                Flag(
+                    "CUT",
+                    f"{block.name}, line {line.number}: an INSERT with {len(values)} values for {len(names)} columns",
+                )
             )
             continue
         found.trials.append(trial_of(block.name, line.number, dict(zip(names, values, strict=True))))

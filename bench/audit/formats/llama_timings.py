@@ -1,8 +1,8 @@
 """What several programs of llama.cpp print alike: a prompt's time, an answer's time, and the guesses. No format alone.
 
 `eval time = 27600.00 ms / 896 runs` (llama_print_timings, llama_perf_context_print, common_perf_print) counts decode
-calls, which the answer's first token is none of: it comes from the prompt's logits. `/ 200 tokens` (llama-server) counts
-tokens. llama-server's `mean len` is 1 + accepted / verifying steps.
+calls, which the answer's first token is none of: it comes from the prompt's logits. `/ 200 tokens` (llama-server)
+counts tokens. llama-server's `mean len` is 1 + accepted / verifying steps.
 """
 
 from __future__ import annotations
@@ -38,9 +38,14 @@ class Timing:
     def trial(self, label: str, arm: str = "", block: int = 0) -> Trial:
         """The trial that the values come to."""
         return Trial(
-            place=f"line {self.line}", line=self.line, label=label, arm=arm, block=block, printed=self.printed,
+            place=f"line {self.line}",
+            line=self.line,
+            label=label,
+            arm=arm,
+            block=block,
+            printed=self.printed,
             **self.values,
-        )  # fmt: skip
+        )
 
     @property
     def ended(self) -> bool:

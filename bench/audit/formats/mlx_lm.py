@@ -33,10 +33,16 @@ def read(block: Block) -> Found:
             prompt = None
         elif trial:
             runs += trial[1] == "1"
-            found.trials.append(Trial(
-                place=f"line {line.number}", line=line.number, label=f"trial {trial[1][:9]}", test="benchmark", block=runs,
-                printed={"tok_s": real(trial[3]), "pp": real(trial[2])},
-            ))  # fmt: skip
+            found.trials.append(
+                Trial(
+                    place=f"line {line.number}",
+                    line=line.number,
+                    label=f"trial {trial[1][:9]}",
+                    test="benchmark",
+                    block=runs,
+                    printed={"tok_s": real(trial[3]), "pp": real(trial[2])},
+                )
+            )
         elif not _OTHER.search(line.text):
             continue
         found.used.add(line.number)
@@ -49,8 +55,15 @@ def _answer(line: int, row: re.Match[str], prompt: tuple[int, float] | None, blo
     tokens, rate = int(row[3][:15]), real(row[4])
     known = tokens and rate > 0
     return Trial(
-        place=f"line {line}", line=line, label=f"answer {block + 1}", block=block, unshared=bool(row[1]), counted=tokens,
-        distinct=tokens, seconds=tokens / rate if known else float("nan"), printed={"tok_s": rate},
+        place=f"line {line}",
+        line=line,
+        label=f"answer {block + 1}",
+        block=block,
+        unshared=bool(row[1]),
+        counted=tokens,
+        distinct=tokens,
+        seconds=tokens / rate if known else float("nan"),
+        printed={"tok_s": rate},
         prompt_tokens=prompt[0] if prompt else 0,
         prefill_seconds=prompt[0] / prompt[1] if prompt and prompt[1] > 0 and prompt[0] else float("nan"),
-    )  # fmt: skip
+    )

@@ -24,10 +24,19 @@ def read(block: Block) -> Found:
             name = next((str(row[key])[:60] for key in ("name", "prompt_name", "prompt", "id") if key in row), "prompt")
             drafted, accepted = count(row.get("draft_n")) or 0, count(row.get("draft_n_accepted")) or 0
             shared = run if _rows(value) else 0
-            found.trials.append(prompt_trial(
-                line, name, tokens, drafted, accepted, rate, shared, finite(row.get("accept_rate")),
-                str(row.get("category", ""))[:40],
-            ))  # fmt: skip
+            found.trials.append(
+                prompt_trial(
+                    line,
+                    name,
+                    tokens,
+                    drafted,
+                    accepted,
+                    rate,
+                    shared,
+                    finite(row.get("accept_rate")),
+                    str(row.get("category", ""))[:40],
+                )
+            )
     return found
 
 
@@ -42,4 +51,6 @@ def _rows(value: Any) -> list[dict[str, Any]]:
 
 
 def _is_row(row: Any) -> bool:
-    return isinstance(row, dict) and "predicted_n" in row and "predicted_per_second" in row and "predicted_ms" not in row
+    return (
+        isinstance(row, dict) and "predicted_n" in row and "predicted_per_second" in row and "predicted_ms" not in row
+    )

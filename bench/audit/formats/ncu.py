@@ -13,9 +13,11 @@ _METRIC = re.compile(r"__")
 
 
 def sniff(block: Block) -> bool:
-    return isinstance(block, TableBlock) and block.has("Kernel Name") and (
-        block.has("Metric Name", "Metric Value") or any(_METRIC.search(name) for name in block.header)
-    )  # fmt: skip
+    return (
+        isinstance(block, TableBlock)
+        and block.has("Kernel Name")
+        and (block.has("Metric Name", "Metric Value") or any(_METRIC.search(name) for name in block.header))
+    )
 
 
 def read(block: Block) -> Found:
@@ -24,7 +26,9 @@ def read(block: Block) -> Found:
     rows = _long(block) if block.has("Metric Name") else _raw(block)
     found.launches = gathered(rows)
     if not found.launches:
-        raise UserError(f"{block.name}, line {block.line}: ncu's header and no launch; was the kernel's name filtered out?")
+        raise UserError(
+            f"{block.name}, line {block.line}: ncu's header and no launch; was the kernel's name filtered out?"
+        )
     return found
 
 
@@ -73,9 +77,14 @@ def _raw(block: TableBlock) -> list[tuple[str, str, int, Values]]:
     comma = _comma(block, [row.cells[name] for row in rows for name in metrics])
     return [
         (
-            row.cells["Kernel Name"], row.cells.get("ID", str(row.line)), row.line,
-            {name: _value(block, row.line, name, row.cells[name], units.get(name, ""), comma)
-             for name in metrics if not re.fullmatch(r"\s*[A-Za-z][\w .]*", row.cells[name])},
+            row.cells["Kernel Name"],
+            row.cells.get("ID", str(row.line)),
+            row.line,
+            {
+                name: _value(block, row.line, name, row.cells[name], units.get(name, ""), comma)
+                for name in metrics
+                if not re.fullmatch(r"\s*[A-Za-z][\w .]*", row.cells[name])
+            },
         )
         for row in rows
-    ]  # fmt: skip
+    ]

@@ -21,11 +21,14 @@ def read(block: Block) -> Found:
     for line, match in block.search(_ERROR):
         found.used.add(line.number)
         if _DENIED.search(line.text):
-            found.flags.append(Flag(
-                "DENIED",
-                f"{block.name}, line {line.number}: ncu had no permission to read the counters (ERR_NVGPUCTRPERM); nothing was "
-                "counted. Run it as administrator, or load the driver with NVreg_RestrictProfilingToAdminUsers=0",
-            ))  # fmt: skip
+            found.flags.append(
+                Flag(
+                    "DENIED",
+                    f"{block.name}, line {line.number}: ncu had no permission to read the counters "
+                    "(ERR_NVGPUCTRPERM); nothing was "
+                    "counted. Run it as administrator, or load the driver with NVreg_RestrictProfilingToAdminUsers=0",
+                )
+            )
         elif match[1].strip():
             found.flags.append(Flag("DENIED", f"{block.name}, line {line.number}: ncu says: {match[1].strip()}"))
     return found

@@ -52,9 +52,17 @@ def _trial(line: int, values: dict[str, str], block: int, placement: str) -> lis
     shared: dict[str, Any] = {"settings": {"placement": placement}} if placement else {}
     return [
         Trial(
-            place=f"line {line}", line=line, label=f"answer {block + 1}", block=block, counted=int(tokens or 0),
-            distinct=int(tokens or 0), seconds=spent or NAN, prompt_tokens=int(number(values.get("prompt eval count", "")) or 0),
-            prefill_seconds=prompt or NAN, total_seconds=NAN if total is None else total - (load or 0.0),
-            printed={} if rate is None else {"tok_s": rate}, **shared,
+            place=f"line {line}",
+            line=line,
+            label=f"answer {block + 1}",
+            block=block,
+            counted=int(tokens or 0),
+            distinct=int(tokens or 0),
+            seconds=spent or NAN,
+            prompt_tokens=int(number(values.get("prompt eval count", "")) or 0),
+            prefill_seconds=prompt or NAN,
+            total_seconds=NAN if total is None else total - (load or 0.0),
+            printed={} if rate is None else {"tok_s": rate},
+            **shared,
         )
-    ]  # fmt: skip
+    ]

@@ -21,11 +21,19 @@ def read(block: Block) -> Found:
         prompt, total, load = (finite(row.get(f"{key}_duration")) for key in ("prompt_eval", "total", "load"))
         number = len(found.trials)
         model = row.get("model")
-        found.trials.append(Trial(
-            place=f"line {line}", line=line, label=f"answer {number + 1}", block=number, counted=tokens, distinct=tokens,
-            seconds=spent / 1e9, prompt_tokens=count(row.get("prompt_eval_count")) or 0,
-            prefill_seconds=prompt / 1e9 if prompt else NAN,
-            total_seconds=(total - (load or 0.0)) / 1e9 if total else NAN,
-            settings={"model": str(model)[:100]} if isinstance(model, str) else {},
-        ))  # fmt: skip
+        found.trials.append(
+            Trial(
+                place=f"line {line}",
+                line=line,
+                label=f"answer {number + 1}",
+                block=number,
+                counted=tokens,
+                distinct=tokens,
+                seconds=spent / 1e9,
+                prompt_tokens=count(row.get("prompt_eval_count")) or 0,
+                prefill_seconds=prompt / 1e9 if prompt else NAN,
+                total_seconds=(total - (load or 0.0)) / 1e9 if total else NAN,
+                settings={"model": str(model)[:100]} if isinstance(model, str) else {},
+            )
+        )
     return found

@@ -18,7 +18,6 @@ from typing import Any
 
 from bench.audit.blocks import Block, Found, TableBlock
 from bench.audit.emits import Emits, count, together, window_seconds
-from bench.audit.numbers import NAN
 from bench.audit.text import opened
 from bench.audit.trials import Record, Step, Trial
 from bench.errors import UserError, nearest
@@ -30,9 +29,18 @@ ARMS = ("baseline", "again", "treatment", "sabotage", "oracle", "solo")
 RUN_COLUMNS = ("run", "arm", "prompt", "n_prompt", "n_prompt_evaluated", "n_predict", "prefill_ns", "decode_window_ns")
 ROUND_COLUMNS = ("run", "round", "phase", "width", "decode_ns", "total_ns", "drafted", "verified", "accepted")
 SETTINGS = (
-    "n_ctx", "n_seq_max", "kv_unified", "type_k", "type_v", "flash_attn", "threads", "layers_offloaded", "build",
-    "n_batch", "n_ubatch",
-)  # fmt: skip
+    "n_ctx",
+    "n_seq_max",
+    "kv_unified",
+    "type_k",
+    "type_v",
+    "flash_attn",
+    "threads",
+    "layers_offloaded",
+    "build",
+    "n_batch",
+    "n_ubatch",
+)
 LONGEST = 4096
 """A line of one of these tables is shorter."""
 MOST_RUNS = 100_000
@@ -69,7 +77,9 @@ def read_cell(path: Path) -> Record:
     if ledger is None:
         if any((one / "status.json").exists() for one in _folders(path)):
             first = next(one for one in _folders(path) if (one / "status.json").exists())
-            raise UserError(f"{path}: is a folder of cells; give one of them, for instance: python -m bench audit {first}")
+            raise UserError(
+                f"{path}: is a folder of cells; give one of them, for instance: python -m bench audit {first}"
+            )
         state = _mapping(path / "status.json")
         why = f" ({state.get('state')}: {state.get('reason')})" if state else ""
         raise UserError(f"{path}: has no ledger.csv.gz{why}; give a cell that decoded, or one record file")
@@ -85,7 +95,9 @@ def read_cell(path: Path) -> Record:
         arm = runs[run]["arm"] if run in runs else ""
         part = {"again": "baseline", "sabotage": "treatment", "oracle": "treatment"}.get(arm, arm)
         facts = engine.get(part) if isinstance(engine, dict) else None
-        settings = {key: str(value) for key, value in facts.items() if key in SETTINGS} if isinstance(facts, dict) else {}
+        settings = (
+            {key: str(value) for key, value in facts.items() if key in SETTINGS} if isinstance(facts, dict) else {}
+        )
         extra = shared | {"settings": settings}
         trials.append(_trial(run, emits.pop(run, Emits(True)), runs.get(run), rounds.get(run, []), extra))
     return Record(path, "cell", tuple(trials))
@@ -107,7 +119,9 @@ def _runs(name: str, rows: Rows) -> dict[int, Emits]:
                 current = number
                 emits = runs.setdefault(number, Emits(True))
                 if number < 0 or len(runs) > MOST_RUNS:
-                    raise UserError(f"{name}, line {line}: run is {number}, expected a run of 0 or more, and few of them")
+                    raise UserError(
+                        f"{name}, line {line}: run is {number}, expected a run of 0 or more, and few of them"
+                    )
                 streams, positions, tokens, rounds, times = emits.columns
                 prefills = emits.prefill
             stream_, position_, round_n = int(stream), int(position), int(round_)
@@ -132,7 +146,9 @@ def _runs(name: str, rows: Rows) -> dict[int, Emits]:
 
 
 def _below(name: str, line: int, stream: int, position: int, round_: int) -> str:
-    what, value, low = ("stream", stream, 0) if stream < 0 else ("position", position, 0) if position < 0 else ("round", round_, -1)
+    what, value, low = (
+        ("stream", stream, 0) if stream < 0 else ("position", position, 0) if position < 0 else ("round", round_, -1)
+    )
     return f"{name}, line {line}: {what} is {value}, expected {low} or more"
 
 
@@ -157,7 +173,9 @@ def _table(path: Path, stream: Any, wanted: Iterable[str]) -> Rows:
         while line := text.readline(LONGEST + 1):
             number += 1
             if len(line) > LONGEST:
-                raise UserError(f"{path}, line {number}: is longer than {LONGEST} characters; that is no row of a table")
+                raise UserError(
+                    f"{path}, line {number}: is longer than {LONGEST} characters; that is no row of a table"
+                )
             if not line.strip() or line.startswith("#"):
                 continue
             cells = line.rstrip("\r\n").split(",") if '"' not in line else next(csv.reader([line.rstrip("\r\n")]), [])
@@ -167,7 +185,9 @@ def _table(path: Path, stream: Any, wanted: Iterable[str]) -> Rows:
                 straight = places == list(range(size))
                 continue
             if len(cells) != size:
-                raise UserError(f"{path}, line {number}: {len(cells)} fields, expected {size}; the line is cut or damaged")
+                raise UserError(
+                    f"{path}, line {number}: {len(cells)} fields, expected {size}; the line is cut or damaged"
+                )
             yield number, cells if straight else [cells[place] for place in places]
     except (OSError, EOFError, zlib.error, csv.Error, gzip.BadGzipFile) as error:
         raise UserError(f"{path}: breaks off after line {number} ({error}); copy it again from its source") from error
@@ -181,20 +201,33 @@ def _places(path: Path, line: int, header: list[str], wanted: Iterable[str]) -> 
             raise UserError(f"{path}, line {line}: column '{name}' stands twice in the header")
         if name not in header:
             rest = [column for column in header if column not in wanted]
-            raise UserError(f"{path}, line {line}: column '{name}' is missing" + (f"; {nearest(name, rest)}" if rest else ""))
+            raise UserError(
+                f"{path}, line {line}: column '{name}' is missing" + (f"; {nearest(name, rest)}" if rest else "")
+            )
     return [header.index(name) for name in wanted]
 
 
-def _trial(run: int, emits: Emits, row: Mapping[str, str] | None, rounds: list[dict[str, Any]], extra: dict[str, Any]) -> Trial:
+def _trial(
+    run: int, emits: Emits, row: Mapping[str, str] | None, rounds: list[dict[str, Any]], extra: dict[str, Any]
+) -> Trial:
     emits.mark_first()
     startup = {one["round"] for one in rounds if one["phase"] == "startup"}
     counts = count(emits, startup)
     values: dict[str, Any] = {
-        "place": f"run {run}", "label": f"run {run}", "emits": emits, "streams_known": True,
-        "streams": together(list(counts.answers.values())), "seconds": window_seconds(emits),
-        "rounds": counts.rounds, "counted": counts.counted, "distinct": counts.distinct, "first": counts.first,
-        "startup_counted": counts.startup_counted, "startup_distinct": counts.startup_distinct, **extra,
-    }  # fmt: skip
+        "place": f"run {run}",
+        "label": f"run {run}",
+        "emits": emits,
+        "streams_known": True,
+        "streams": together(list(counts.answers.values())),
+        "seconds": window_seconds(emits),
+        "rounds": counts.rounds,
+        "counted": counts.counted,
+        "distinct": counts.distinct,
+        "first": counts.first,
+        "startup_counted": counts.startup_counted,
+        "startup_distinct": counts.startup_distinct,
+        **extra,
+    }
     if row is not None:
         values |= _run_values(run, row)
     if rounds:
@@ -209,11 +242,17 @@ def _run_values(run: int, row: Mapping[str, str]) -> dict[str, Any]:
     except ValueError:
         mhz = None
     return {
-        "arm": row["arm"], "label": f"{row['arm']} run {run}", "prompt": row["prompt"],
-        "category": row.get("prompt_class", ""), "prompt_tokens": int(row["n_prompt"]),
-        "evaluated": int(row["n_prompt_evaluated"]), "requested": int(row["n_predict"]),
-        "prefill_seconds": int(row["prefill_ns"]) / 1e9, "seconds": int(row["decode_window_ns"]) / 1e9, "clock_mhz": mhz,
-    }  # fmt: skip
+        "arm": row["arm"],
+        "label": f"{row['arm']} run {run}",
+        "prompt": row["prompt"],
+        "category": row.get("prompt_class", ""),
+        "prompt_tokens": int(row["n_prompt"]),
+        "evaluated": int(row["n_prompt_evaluated"]),
+        "requested": int(row["n_predict"]),
+        "prefill_seconds": int(row["prefill_ns"]) / 1e9,
+        "seconds": int(row["decode_window_ns"]) / 1e9,
+        "clock_mhz": mhz,
+    }
 
 
 def _round_values(emits: Emits, rounds: list[dict[str, Any]]) -> dict[str, Any]:
@@ -221,14 +260,22 @@ def _round_values(emits: Emits, rounds: list[dict[str, Any]]) -> dict[str, Any]:
     answers = Counter(round_ for round_, _ in set(zip(emits.round, emits.stream, strict=True)))
     steps = tuple(
         Step(
-            one["line"], one["decode_ns"] / 1e9, one["width"], max(answers[one["round"]], 1), one["drafted"], one["verified"],
-            one["accepted"], per_round[one["round"]],
+            one["line"],
+            one["decode_ns"] / 1e9,
+            one["width"],
+            max(answers[one["round"]], 1),
+            one["drafted"],
+            one["verified"],
+            one["accepted"],
+            per_round[one["round"]],
         )
         for one in rounds
-    )  # fmt: skip
+    )
     startup = sum(one["total_ns"] for one in rounds if one["phase"] == "startup")
-    sums = {name: sum(one[key] for one in rounds) for name, key in
-            (("drafted", "drafted"), ("tested", "verified"), ("accepted", "accepted"))}  # fmt: skip
+    sums = {
+        name: sum(one[key] for one in rounds)
+        for name, key in (("drafted", "drafted"), ("tested", "verified"), ("accepted", "accepted"))
+    }
     return {"steps": steps, "rounds": len(rounds), "startup_seconds": startup / 1e9, **sums}
 
 
@@ -236,7 +283,9 @@ def _run_rows(folder: Path) -> dict[int, dict[str, str]]:
     rows: dict[int, dict[str, str]] = {}
     for line, row in _dicts(folder, "runs", RUN_COLUMNS, ("clock_mhz", "prompt_class")):
         if row["arm"] not in ARMS:
-            raise UserError(f"{folder}/runs, line {line}: arm is '{row['arm'][:40]}', expected one of {', '.join(ARMS)}")
+            raise UserError(
+                f"{folder}/runs, line {line}: arm is '{row['arm'][:40]}', expected one of {', '.join(ARMS)}"
+            )
         low = {"run": 0, "n_prompt": 0, "n_prompt_evaluated": 0, "n_predict": 1, "prefill_ns": 0, "decode_window_ns": 0}
         for name, least in low.items():
             _integer(f"{folder}/runs, line {line}", name, row[name], least)
@@ -265,7 +314,9 @@ def _integer(where: str, name: str, text: str, low: int) -> int:
     return value
 
 
-def _dicts(folder: Path, name: str, wanted: tuple[str, ...], more: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
+def _dicts(
+    folder: Path, name: str, wanted: tuple[str, ...], more: tuple[str, ...] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
     path = _file(folder, name)
     if path is None:
         return
@@ -287,15 +338,20 @@ def _mapping(path: Path) -> dict[str, Any]:
     with opened(path) as stream:
         raw = stream.read(MOST_SMALL)
     try:
-        if path.suffix == ".json":
-            value = json.loads(raw)
-        else:
-            import yaml
-
-            value = yaml.load(raw, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (ValueError, RecursionError, yaml.YAMLError if path.suffix != ".json" else ValueError) as error:
-        raise UserError(f"{path}: is damaged ({str(error)[:100]}); run the cell again") from error
+        value = json.loads(raw) if path.suffix == ".json" else _yaml(raw)
+    except (ValueError, RecursionError) as error:
+        why = " ".join(str(error).split())[:100]
+        raise UserError(f"{path}: is damaged ({why}); run the cell again") from error
     if not isinstance(value, dict):
         raise UserError(f"{path}: holds {type(value).__name__}, expected named values; run the cell again")
     return value
 
+
+def _yaml(raw: bytes) -> Any:
+    """A YAML document. ValueError where it is none."""
+    import yaml  # only a cell folder has one, and a small text is to be read at once
+
+    try:
+        return yaml.load(raw, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error

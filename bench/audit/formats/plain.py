@@ -26,9 +26,24 @@ from bench.audit.numbers import number, whole
 from bench.errors import UserError
 
 JUDGED = {
-    "tokens", "emitted", "tok_s", "answer_tok_s", "aggregate_tok_s", "seconds", "ms", "us", "ns", "t_s", "t_ms", "t_us", "t_ns",
-    "drafted", "n_prompt_evaluated", "tpot_ms", "pp",
-}  # fmt: skip
+    "tokens",
+    "emitted",
+    "tok_s",
+    "answer_tok_s",
+    "aggregate_tok_s",
+    "seconds",
+    "ms",
+    "us",
+    "ns",
+    "t_s",
+    "t_ms",
+    "t_us",
+    "t_ns",
+    "drafted",
+    "n_prompt_evaluated",
+    "tpot_ms",
+    "pp",
+}
 STEP = {"step", "width", "phase", "positions"}
 RUN = {"arm", "prompt", "order", "rounds", "n_prompt_evaluated", "streams", "category", "repetitions", *MORE_RATES}
 LONGEST_NAME = 48
@@ -81,7 +96,9 @@ def read(block: Block) -> Found:
     columns = understood(block.header)
     found = Found("a table" if block.form != "csv" else "a CSV")
     if not block.rows:
-        raise UserError(f"{block.name}, {block.cut or f'line {block.line}: has a header and no rows'}; a failed run is not 0 tok/s")
+        raise UserError(
+            f"{block.name}, {block.cut or f'line {block.line}: has a header and no rows'}; a failed run is not 0 tok/s"
+        )
     _check_times(block, columns)
     rows = _rows(block, columns)
     named = next((column for column, one in columns.names.items() if one.name == "tokens"), "")
@@ -158,10 +175,14 @@ def _counts(rows: list[Row], known: set[str], ids: bool) -> bool:
     `ids` says that the column is called so (token, token_ids), whatever is in it.
     """
     counted = (
-        not ids and "tokens" in known and "positions" not in known and not known & STEP and "emitted" not in known
+        not ids
+        and "tokens" in known
+        and "positions" not in known
+        and not known & STEP
+        and "emitted" not in known
         and all(whole(row.cells.get("tokens", "")) is not None for row in rows)
         and bool(known & (RUN | {"tok_s"}))
-    )  # fmt: skip
+    )
     for row in rows:
         if counted:
             row.cells["emitted"] = row.cells.pop("tokens")
@@ -175,7 +196,7 @@ def _counts(rows: list[Row], known: set[str], ids: bool) -> bool:
 
 
 def _are_ids(rows: list[Row], name: str) -> bool:
-    """Whether cells name streams: lists, or numbers of one arm that begin at 0 or, in a column of ids, run on from 1."""
+    """Whether cells name streams: lists, or numbers of one arm from 0 on or, in a column of ids, from 1 on."""
     groups: dict[str, set[int]] = {}
     for row in rows:
         text = row.cells.get(name, "")

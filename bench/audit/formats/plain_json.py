@@ -26,9 +26,11 @@ def read(block: Block) -> Found:
 
 def _header(block: JsonBlock) -> list[str]:
     return [
-        name for name, value in block.head.items()
-        if not isinstance(value, dict) and not (isinstance(value, list) and any(isinstance(one, list | dict) for one in value))
-    ]  # fmt: skip
+        name
+        for name, value in block.head.items()
+        if not isinstance(value, dict)
+        and not (isinstance(value, list) and any(isinstance(one, list | dict) for one in value))
+    ]
 
 
 def _cell(value: object) -> str:

@@ -16,7 +16,7 @@ from bench.errors import UserError
 
 MORE_RATES = ("tok_s", "answer_tok_s", "aggregate_tok_s")
 DURATIONS = {"seconds": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-EMPTY = ("", "-", "--", "n/a", "na", "nan", "none", "null", "—", "–", "x")
+EMPTY = ("", "-", "--", "n/a", "na", "nan", "none", "null", "\u2014", "\u2013", "x")
 _UNITS = {"ms": 1e-3, "s": 1.0, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "sec": 1.0, "min": 60.0}
 
 
@@ -56,7 +56,9 @@ class Row:
         if found is None:
             return None
         if found.value != int(found.value):
-            raise UserError(f"{block.name}, line {self.line}: {name} is '{self.cells[name][:60]}', expected a whole number")
+            raise UserError(
+                f"{block.name}, line {self.line}: {name} is '{self.cells[name][:60]}', expected a whole number"
+            )
         return int(found.value)
 
     def needed_whole(self, block: TableBlock, name: str) -> int:
@@ -90,9 +92,16 @@ def _trial(row: Row, values: dict[str, Any], rates: dict[str, Measured], test: s
         values["spread"] = spread
     label = " ".join(part for part in (*(row.cells.get(name, "") for name in ("arm", "run", "prompt")), test) if part)
     return Trial(
-        place=f"line {row.line}", line=row.line, label=label[:80] or (f"{values['streams']} answer{'s' * (values['streams'] > 1)} at once" if values["streams_known"] else "a row"), test=test,
-        printed=printed | values.pop("other_rates"), **values,
-    )  # fmt: skip
+        place=f"line {row.line}",
+        line=row.line,
+        label=label[:80]
+        or (
+            f"{values['streams']} answer{'s' * (values['streams'] > 1)} at once" if values["streams_known"] else "a row"
+        ),
+        test=test,
+        printed=printed | values.pop("other_rates"),
+        **values,
+    )
 
 
 def _rates(block: TableBlock, row: Row) -> dict[str, Measured]:
@@ -123,30 +132,50 @@ def _values(block: TableBlock, row: Row) -> dict[str, Any]:
         tested = max(drafted - skipped, 0)
     rounds = row.whole(block, "rounds") or None
     seconds = _seconds(block, row, DURATIONS)
-    others = {name: _share(one) for name in ("acceptance", "mean_length", "speedup", "pp") if (one := row.value(block, name))}
+    others = {
+        name: _share(one) for name in ("acceptance", "mean_length", "speedup", "pp") if (one := row.value(block, name))
+    }
     sd = row.value(block, "sd")
     depth = row.whole(block, "depth")
     streams = row.whole(block, "streams")
     step = Step(
-        row.line, seconds, row.whole(block, "width"), rounds or 1, drafted, tested, accepted,
+        row.line,
+        seconds,
+        row.whole(block, "width"),
+        rounds or 1,
+        drafted,
+        tested,
+        accepted,
         emitted if rounds is not None else None,
-    )  # fmt: skip
+    )
     return {
-        "arm": row.cells.get("arm", ""), "prompt": row.cells.get("prompt", "") or row.cells.get("category", ""),
-        "category": row.cells.get("category", ""), "depth": depth,
+        "arm": row.cells.get("arm", ""),
+        "prompt": row.cells.get("prompt", "") or row.cells.get("category", ""),
+        "category": row.cells.get("category", ""),
+        "depth": depth,
         "streams": streams or block.options.streams or _listed(row) or 1,
-        "streams_known": bool(streams or row.has("stream")), "emitted": emitted, "counted": emitted or 0,
-        "distinct": emitted or 0, "seconds": seconds, "drafted": drafted, "accepted": accepted, "tested": tested,
-        "rounds": rounds, "prompt_tokens": row.whole(block, "n_prompt") or 0,
-        "evaluated": row.whole(block, "n_prompt_evaluated"), "requested": row.whole(block, "requested") or None,
+        "streams_known": bool(streams or row.has("stream")),
+        "emitted": emitted,
+        "counted": emitted or 0,
+        "distinct": emitted or 0,
+        "seconds": seconds,
+        "drafted": drafted,
+        "accepted": accepted,
+        "tested": tested,
+        "rounds": rounds,
+        "prompt_tokens": row.whole(block, "n_prompt") or 0,
+        "evaluated": row.whole(block, "n_prompt_evaluated"),
+        "requested": row.whole(block, "requested") or None,
         "temperature": (found.value if (found := row.value(block, "temperature")) else None),
         "clock_mhz": (found.value if (found := row.value(block, "clock_mhz")) else None),
         "prefill_seconds": _seconds(block, row, {"prefill_s": 1.0, "prefill_ms": 1e-3}) or NAN,
         "total_seconds": _seconds(block, row, {"total_s": 1.0, "total_ms": 1e-3}),
         "settings": row.settings | {f"{name}*": value for name, value in row.extra.items()},
-        "repetitions": row.whole(block, "repetitions"), "spread": sd.value if sd else NAN,
-        "steps": (step,) if drafted is not None or math.isfinite(seconds) else (), "other_rates": others,
-    }  # fmt: skip
+        "repetitions": row.whole(block, "repetitions"),
+        "spread": sd.value if sd else NAN,
+        "steps": (step,) if drafted is not None or math.isfinite(seconds) else (),
+        "other_rates": others,
+    }
 
 
 def _share(found: Measured) -> float:

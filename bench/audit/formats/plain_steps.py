@@ -41,18 +41,26 @@ def step_trial(block: TableBlock, rows: list[Row]) -> Trial:
     label = " ".join(part for part in (first.cells.get(name, "") for name in ("arm", "run", "prompt")) if part)
     timed = [step for step in steps if step.phase in ("startup", "steady")]
     printed = {
-        name: found.value for name in ("tok_s", "acceptance", "mean_length")
+        name: found.value
+        for name in ("tok_s", "acceptance", "mean_length")
         if (found := first.value(block, name)) is not None
-    }  # fmt: skip
+    }
     temperature, clock = first.value(block, "temperature"), first.value(block, "clock_mhz")
     values: dict[str, Any] = {
-        "place": f"line {first.line}" if len(rows) == 1 else f"lines {first.line}-{rows[-1].line}", "line": first.line,
-        "label": label or "whole file", "arm": first.cells.get("arm", ""), "prompt": first.cells.get("prompt", ""),
-        "category": first.cells.get("category", ""), "rounds": _rounds(timed),
-        "settings": first.settings, "printed": printed, "depth": first.whole(block, "depth"),
-        "temperature": temperature.value if temperature else None, "clock_mhz": clock.value if clock else None,
+        "place": f"line {first.line}" if len(rows) == 1 else f"lines {first.line}-{rows[-1].line}",
+        "line": first.line,
+        "label": label or "whole file",
+        "arm": first.cells.get("arm", ""),
+        "prompt": first.cells.get("prompt", ""),
+        "category": first.cells.get("category", ""),
+        "rounds": _rounds(timed),
+        "settings": first.settings,
+        "printed": printed,
+        "depth": first.whole(block, "depth"),
+        "temperature": temperature.value if temperature else None,
+        "clock_mhz": clock.value if clock else None,
         "requested": first.whole(block, "requested") or None,
-    }  # fmt: skip
+    }
     values |= _prompt_values(block, steps) | _token_values(steps, timed, block.options.streams)
     for name, target in (("drafted", "drafted"), ("verified", "tested"), ("accepted", "accepted")):
         known = [step.counters[name] for step in timed if name in step.counters]
@@ -65,9 +73,15 @@ def _step(step: _Step) -> Step:
     emitted = step.counters.get("emitted", len(step.emits) if "tokens" in step.row.cells else None)
     rounds = step.counters.get("rounds", len({owner for owner, _, _ in step.emits}) or 1)
     return Step(
-        step.row.line, NAN if step.seconds is None else step.seconds, step.counters.get("width"), rounds,
-        step.counters.get("drafted"), step.counters.get("verified"), step.counters.get("accepted"), emitted,
-    )  # fmt: skip
+        step.row.line,
+        NAN if step.seconds is None else step.seconds,
+        step.counters.get("width"),
+        rounds,
+        step.counters.get("drafted"),
+        step.counters.get("verified"),
+        step.counters.get("accepted"),
+        emitted,
+    )
 
 
 def _parse(block: TableBlock, row: Row) -> _Step:
@@ -75,7 +89,9 @@ def _parse(block: TableBlock, row: Row) -> _Step:
     if phase not in PHASES:
         raise UserError(f"{block.name}, line {row.line}: phase is '{phase[:40]}', expected one of {', '.join(PHASES)}")
     duration = next((found.value * unit for name, unit in DURATIONS.items() if (found := row.value(block, name))), None)
-    clock = next((round(found.value * unit) for name, unit in CLOCKS.items() if (found := row.value(block, name, None))), None)
+    clock = next(
+        (round(found.value * unit) for name, unit in CLOCKS.items() if (found := row.value(block, name, None))), None
+    )
     if clock is None and any(name in row.cells for name in CLOCKS):
         raise UserError(f"{block.name}, line {row.line}: has no time")
     counters = {name: value for name in COUNTERS if (value := row.whole(block, name)) is not None}
@@ -90,7 +106,9 @@ def _integers(block: TableBlock, row: Row, name: str) -> list[int]:
     try:
         return [int(part) for part in text.split()]
     except ValueError:
-        raise UserError(f"{block.name}, line {row.line}: {name} is '{text[:60]}', expected whole numbers between spaces") from None
+        raise UserError(
+            f"{block.name}, line {row.line}: {name} is '{text[:60]}', expected whole numbers between spaces"
+        ) from None
 
 
 def _emits(block: TableBlock, row: Row) -> list[tuple[int, int, int]]:
@@ -122,9 +140,10 @@ def _prompt_values(block: TableBlock, steps: list[_Step]) -> dict[str, Any]:
     told = [value for step in steps if (value := step.row.whole(block, "n_prompt")) is not None]
     evaluated = [value for step in steps if (value := step.row.whole(block, "n_prompt_evaluated")) is not None]
     return {
-        "prompt_tokens": told[0] if told else 0, "evaluated": evaluated[0] if evaluated else None,
+        "prompt_tokens": told[0] if told else 0,
+        "evaluated": evaluated[0] if evaluated else None,
         "prefill_seconds": sum(seconds) if seconds else NAN,
-    }  # fmt: skip
+    }
 
 
 def _token_values(steps: list[_Step], timed: list[_Step], streams: int | None) -> dict[str, Any]:
@@ -136,7 +155,7 @@ def _token_values(steps: list[_Step], timed: list[_Step], streams: int | None) -
     values["startup_seconds"] = sum(step.seconds or 0.0 for step in startup)
     row = steps[0].row
     told = row.cells.get("streams", "")
-    number = int(told) if told.isdecimal() and 0 < int(told[:9]) else None
+    number = int(told) if told.isdecimal() and int(told[:9]) > 0 else None
     known = bool(row.cells.get("stream")) or number is not None
     values |= {"streams_known": known, "streams": number or streams or 1}
     kept = [step for step in steps if step.phase != "warmup"]
@@ -169,13 +188,19 @@ def _from_ids(kept: list[_Step], timed: list[_Step], known: bool) -> dict[str, A
             try:
                 emits.add(owner, place, token, -1 if prefill else number, step.clock_ns or 0, prefill, True)
             except OverflowError:
-                raise UserError(f"line {step.row.line}: a number that is larger than any token id, position or time") from None
+                raise UserError(
+                    f"line {step.row.line}: a number that is larger than any token id, position or time"
+                ) from None
     emits.mark_first()
     counts = count(emits, {number for number, step in enumerate(kept) if step.phase == "startup"})
     values: dict[str, Any] = {
-        "emits": emits, "counted": counts.counted, "distinct": counts.distinct, "first": counts.first,
-        "startup_counted": counts.startup_counted, "startup_distinct": counts.startup_distinct,
-    }  # fmt: skip
+        "emits": emits,
+        "counted": counts.counted,
+        "distinct": counts.distinct,
+        "first": counts.first,
+        "startup_counted": counts.startup_counted,
+        "startup_distinct": counts.startup_distinct,
+    }
     if clocked:
         values["seconds"] = window_seconds(emits)
     if known:

@@ -13,9 +13,19 @@ from kernels.counters import Launch, summarize
 
 BYTES = {"byte": 1.0, "kbyte": 1e3, "mbyte": 1e6, "gbyte": 1e9, "tbyte": 1e12, "kib": 1024.0, "mib": 1024.0**2}
 MICROSECONDS = {
-    "nsecond": 1e-3, "ns": 1e-3, "usecond": 1.0, "us": 1.0, "µs": 1.0, "msecond": 1e3, "ms": 1e3, "second": 1e6, "s": 1e6,
-}  # fmt: skip
-RESOURCES = re.compile(r"vgpr|sgpr|lds|scratch|scr$|wave|workgroup|grid|timestamp|ns$|32B|registers|__occupancy|size", re.IGNORECASE)
+    "nsecond": 1e-3,
+    "ns": 1e-3,
+    "usecond": 1.0,
+    "us": 1.0,
+    "µs": 1.0,
+    "msecond": 1e3,
+    "ms": 1e3,
+    "second": 1e6,
+    "s": 1e6,
+}
+RESOURCES = re.compile(
+    r"vgpr|sgpr|lds|scratch|scr$|wave|workgroup|grid|timestamp|ns$|32B|registers|__occupancy|size", re.IGNORECASE
+)
 """Columns in which 0 is a value: a kernel that spills nothing, a chip without accumulators, no small request."""
 NOTHING = frozenset({"", "-", "n/a", "(!) n/a", "nan", "-nan", "none", "null", "no data", "no_data"})
 Values = dict[str, float | None]
@@ -55,12 +65,20 @@ def _kernel(kernel: str, rows: list[tuple[str, int, Values]]) -> Launches:
     fetched = _mean([one.dram_bytes for one in told])
     low, high = rows[0][1], rows[-1][1]
     return Launches(
-        kernel=kernel, place=f"line {low}" if low == high else f"lines {low}-{high}", calls=len(rows),
-        us=_mean(list(times)), us_low=min(times, default=None), us_high=max(times, default=None),
-        registers=_mean([one.registers for one in told]), dram_bytes=_requests(means) if fetched is None else fetched,
-        hit_rate=_mean([one.l2_hit_rate for one in told]), share_of_peak=_mean([one.share_of_peak for one in told]),
-        counters=means, zeros=zeros, absent=absent,
-    )  # fmt: skip
+        kernel=kernel,
+        place=f"line {low}" if low == high else f"lines {low}-{high}",
+        calls=len(rows),
+        us=_mean(list(times)),
+        us_low=min(times, default=None),
+        us_high=max(times, default=None),
+        registers=_mean([one.registers for one in told]),
+        dram_bytes=_requests(means) if fetched is None else fetched,
+        hit_rate=_mean([one.l2_hit_rate for one in told]),
+        share_of_peak=_mean([one.share_of_peak for one in told]),
+        counters=means,
+        zeros=zeros,
+        absent=absent,
+    )
 
 
 def _requests(means: dict[str, float]) -> float | None:

@@ -10,9 +10,16 @@ from bench.audit.numbers import NAN, count, finite
 from bench.audit.trials import Flag, Trial
 
 TIMES = {
-    "decode_ms": 1e-3, "decode_time_ms": 1e-3, "generation_ms": 1e-3, "decode_s": 1.0, "decode_seconds": 1.0,
-    "decode_time_s": 1.0, "generation_time": 1.0, "generation_seconds": 1.0, "decode_ns": 1e-9,
-}  # fmt: skip
+    "decode_ms": 1e-3,
+    "decode_time_ms": 1e-3,
+    "generation_ms": 1e-3,
+    "decode_s": 1.0,
+    "decode_seconds": 1.0,
+    "decode_time_s": 1.0,
+    "generation_time": 1.0,
+    "generation_seconds": 1.0,
+    "decode_ns": 1e-9,
+}
 PREFILLS = {"prefill_ms": 1e-3, "prompt_ms": 1e-3, "prefill_s": 1.0, "prefill_seconds": 1.0, "prefill_ns": 1e-9}
 COUNTED = ("decode_tokens", "generated_tokens", "n_decode", "n_generated", "completion_tokens", "tokens_generated")
 LISTED = ("tokens_count", "n_tokens", "token_count", "output_tokens")
@@ -42,17 +49,29 @@ def read(block: Block) -> Found:
             continue
         label = str(row.get("name", row.get("arm", f"run {number}")))[:60]
         rate = next((value for key in RATES if (value := finite(flat.get(key))) is not None), None)
-        found.trials.append(Trial(
-            place=f"line {line}", line=line, label=label, arm=str(row.get("arm", ""))[:60], counted=tokens, distinct=tokens,
-            seconds=spent or NAN, prefill_seconds=_first(flat, PREFILLS) or NAN,
-            printed={} if rate is None else {"tok_s": rate}, temperature=finite(flat.get("temperature")),
-        ))  # fmt: skip
+        found.trials.append(
+            Trial(
+                place=f"line {line}",
+                line=line,
+                label=label,
+                arm=str(row.get("arm", ""))[:60],
+                counted=tokens,
+                distinct=tokens,
+                seconds=spent or NAN,
+                prefill_seconds=_first(flat, PREFILLS) or NAN,
+                printed={} if rate is None else {"tok_s": rate},
+                temperature=finite(flat.get("temperature")),
+            )
+        )
         if told is not None and listed is not None and told != listed and spent:
-            found.flags.append(Flag(
-                "INCONSISTENT",
-                f"{label} (line {line}): says {told} tokens and has {listed}; {listed / spent:.1f} tok/s, not {told / spent:.1f}",
-                {"printed": told / spent, "right": listed / spent},
-            ))  # fmt: skip
+            found.flags.append(
+                Flag(
+                    "INCONSISTENT",
+                    f"{label} (line {line}): says {told} tokens and has {listed}; {listed / spent:.1f} tok/s, not "
+                    f"{told / spent:.1f}",
+                    {"printed": told / spent, "right": listed / spent},
+                )
+            )
     return found
 
 
@@ -65,4 +84,7 @@ def _flat(row: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:
 
 
 def _first(flat: Mapping[str, Any], names: Mapping[str, float]) -> float | None:
-    return next((value * unit for key, unit in names.items() if (value := finite(flat.get(key))) is not None and value > 0), None)
+    return next(
+        (value * unit for key, unit in names.items() if (value := finite(flat.get(key))) is not None and value > 0),
+        None,
+    )

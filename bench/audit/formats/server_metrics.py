@@ -9,7 +9,9 @@ from bench.audit.numbers import NAN, number
 from bench.audit.trials import Trial
 
 _METRIC = re.compile(r"llamacpp:(\w+)(?:\{[^}]*\})? +(-?[\d.eE+]+)\s*$")
-_NOTE = "llama-server's /metrics: sums over all answers since it started, of every width, so no rate of one answer alone"
+_NOTE = (
+    "llama-server's /metrics: sums over all answers since it started, of every width, so no rate of one answer alone"
+)
 
 
 def sniff(block: Block) -> bool:
@@ -43,14 +45,23 @@ def _trial(line: int, values: dict[str, float]) -> list[Trial]:
         return []
     names = {"drafted": ("n_drafted_total",), "accepted": ("n_drafted_accepted_total", "n_accepted_total")}
     guesses = {
-        name: int(values[key]) for name, keys in names.items() for key in keys[:1] + keys[1:] if values.get(key, -1) >= 0
+        name: int(values[key])
+        for name, keys in names.items()
+        for key in keys[:1] + keys[1:]
+        if values.get(key, -1) >= 0
     }
     prompt = values.get("prompt_tokens_total", 0.0)
     return [
         Trial(
-            place=f"line {line}", line=line, label="all answers since the start", counted=int(tokens if tokens > 0 else 0),
-            distinct=int(tokens if tokens > 0 else 0), seconds=seconds if seconds > 0 else NAN, prompt_tokens=int(max(prompt, 0)),
-            prefill_seconds=values.get("prompt_seconds_total", NAN) or NAN, printed={"tok_s": rate} if rate > 0 else {},
+            place=f"line {line}",
+            line=line,
+            label="all answers since the start",
+            counted=int(tokens if tokens > 0 else 0),
+            distinct=int(tokens if tokens > 0 else 0),
+            seconds=seconds if seconds > 0 else NAN,
+            prompt_tokens=int(max(prompt, 0)),
+            prefill_seconds=values.get("prompt_seconds_total", NAN) or NAN,
+            printed={"tok_s": rate} if rate > 0 else {},
             **guesses,
         )
-    ]  # fmt: skip
+    ]

@@ -14,22 +14,39 @@ from bench.audit.numbers import NAN, number, real
 from bench.audit.trials import Trial
 
 NAMES = {
-    "successful requests": "completed", "failed requests": "failed", "benchmark duration (s)": "duration",
-    "total input tokens": "total_input_tokens", "total generated tokens": "total_output_tokens",
-    "output token throughput (tok/s)": "output_throughput", "request throughput (req/s)": "request_throughput",
+    "successful requests": "completed",
+    "failed requests": "failed",
+    "benchmark duration (s)": "duration",
+    "total input tokens": "total_input_tokens",
+    "total generated tokens": "total_output_tokens",
+    "output token throughput (tok/s)": "output_throughput",
+    "request throughput (req/s)": "request_throughput",
     "peak output token throughput (tok/s)": "max_output_tokens_per_s",
-    "request rate configured (rps)": "request_rate", "traffic request rate": "request_rate",
-    "peak concurrent requests": "max_concurrent_requests", "maximum request concurrency": "max_concurrency",
-    "max request concurrency": "max_concurrency", "concurrency": "concurrency", "mean ttft (ms)": "mean_ttft_ms",
-    "mean tpot (ms)": "mean_tpot_ms", "median tpot (ms)": "median_tpot_ms", "mean itl (ms)": "mean_itl_ms",
-    "mean e2e latency (ms)": "mean_e2e_latency_ms", "mean e2el (ms)": "mean_e2e_latency_ms",
-    "accept length": "accept_length", "acceptance length": "accept_length", "acceptance rate (%)": "acceptance_percent",
-    "drafts": "num_drafts", "draft tokens": "draft_tokens", "accepted tokens": "accepted_tokens",
+    "request rate configured (rps)": "request_rate",
+    "traffic request rate": "request_rate",
+    "peak concurrent requests": "max_concurrent_requests",
+    "maximum request concurrency": "max_concurrency",
+    "max request concurrency": "max_concurrency",
+    "concurrency": "concurrency",
+    "mean ttft (ms)": "mean_ttft_ms",
+    "mean tpot (ms)": "mean_tpot_ms",
+    "median tpot (ms)": "median_tpot_ms",
+    "mean itl (ms)": "mean_itl_ms",
+    "mean e2e latency (ms)": "mean_e2e_latency_ms",
+    "mean e2el (ms)": "mean_e2e_latency_ms",
+    "accept length": "accept_length",
+    "acceptance length": "accept_length",
+    "acceptance rate (%)": "acceptance_percent",
+    "drafts": "num_drafts",
+    "draft tokens": "draft_tokens",
+    "accepted tokens": "accepted_tokens",
     "total token throughput (tok/s)": "total_token_throughput",
-}  # fmt: skip
+}
 _LINE = re.compile(r"^\W*([A-Za-z][^:]{2,50}?):\s+([-\d.,]+)\s*$")
 _TITLE = re.compile(r"Serving Benchmark Result|Result of.*enchmark")
-_THROUGHPUT = re.compile(r"Throughput: *([\d.]+) requests/s, *([\d.]+) (?:total )?tokens/s(?:, *([\d.]+) output tokens/s)?")
+_THROUGHPUT = re.compile(
+    r"Throughput: *([\d.]+) requests/s, *([\d.]+) (?:total )?tokens/s(?:, *([\d.]+) output tokens/s)?"
+)
 _POSITION = re.compile(r"^\s*Position (\d{1,2}): +([\d.]+)")
 _BACKEND = re.compile(r"^\s*Backend: +(\S+)")
 
@@ -52,7 +69,9 @@ def read(block: Block) -> Found:
             found.trials += serving_trial(start, values, backend, len(found.trials))
             values, start, backend = {}, line.number, ""
         if throughput:
-            found.trials.append(throughput_trial(line.number, real(throughput[2]), throughput[3] and real(throughput[3])))
+            found.trials.append(
+                throughput_trial(line.number, real(throughput[2]), throughput[3] and real(throughput[3]))
+            )
         elif key and pair:
             start = start or line.number
             value = number(pair[2])
@@ -61,7 +80,15 @@ def read(block: Block) -> Found:
             backend = line.text.split()[1][:30]
         elif values and (share := _POSITION.match(line.text)):
             values[f"position_{share[1]}"] = real(share[2]) / 100
-        elif not (title or (values and re.match(r"^[-=]{5}|^(Request rate|Traffic|Median|P\d+|Std|Max|Mean|Per-position|Total generated)", line.text))):
+        elif not (
+            title
+            or (
+                values
+                and re.match(
+                    r"^[-=]{5}|^(Request rate|Traffic|Median|P\d+|Std|Max|Mean|Per-position|Total generated)", line.text
+                )
+            )
+        ):
             continue
         found.used.add(line.number)
     found.trials += serving_trial(start, values, backend, len(found.trials))
@@ -72,9 +99,14 @@ def throughput_trial(line: int, total: float, output: float | None) -> Trial:
     """`vllm bench throughput`: all requests at once; the first figure has the prompts' tokens in it."""
     printed = {"pg": total} | ({"tok_s": output} if output else {})
     return Trial(
-        place=f"line {line}", line=line, label="offline throughput", test="throughput", unshared=True, mixed_tokens=1,
+        place=f"line {line}",
+        line=line,
+        label="offline throughput",
+        test="throughput",
+        unshared=True,
+        mixed_tokens=1,
         printed=printed,
-    )  # fmt: skip
+    )
 
 
 def serving_trial(line: int, values: Mapping[str, float], backend: str = "", block: int = 0) -> list[Trial]:
@@ -85,9 +117,14 @@ def serving_trial(line: int, values: Mapping[str, float], backend: str = "", blo
     tpot, ttft = values.get("mean_tpot_ms", NAN), values.get("mean_ttft_ms", NAN)
     requests = int(values.get("completed", 0))
     streams = _streams(values, rate, tpot, requests)
-    printed = {"tok_s": rate, "answer_tok_s": 1e3 / tpot if tpot > 0 else NAN, "peak": values.get("max_output_tokens_per_s", NAN),
-               "mean_length": values.get("accept_length", NAN), "acceptance": values.get("acceptance_percent", NAN) / 100,
-               "total": values.get("total_token_throughput", NAN)}  # fmt: skip
+    printed = {
+        "tok_s": rate,
+        "answer_tok_s": 1e3 / tpot if tpot > 0 else NAN,
+        "peak": values.get("max_output_tokens_per_s", NAN),
+        "mean_length": values.get("accept_length", NAN),
+        "acceptance": values.get("acceptance_percent", NAN) / 100,
+        "total": values.get("total_token_throughput", NAN),
+    }
     counts = {"drafted": "draft_tokens", "accepted": "accepted_tokens", "rounds": "num_drafts"}
     e2e = values.get("mean_e2e_latency_ms", NAN)
     length = tokens / requests if requests and tokens > 0 else NAN
@@ -97,14 +134,25 @@ def serving_trial(line: int, values: Mapping[str, float], backend: str = "", blo
     settings |= {key: f"{values[key]:g}" for key in ("request_rate", "max_concurrency") if key in values}
     return [
         Trial(
-            place=f"line {line}", line=line, label=f"{requests} requests" if requests else "serving", test="serving", block=block,
-            streams=streams or 1, unshared=not streams, streams_known=bool(streams), counted=int(tokens) if tokens > 0 else 0,
-            distinct=int(tokens) if tokens > 0 else 0, seconds=duration if duration > 0 else NAN,
-            prompt_tokens=0, total_seconds=wait, printed={key: value for key, value in printed.items() if value == value},
-            settings=settings, positions=positions,
+            place=f"line {line}",
+            line=line,
+            label=f"{requests} requests" if requests else "serving",
+            test="serving",
+            block=block,
+            streams=streams or 1,
+            unshared=not streams,
+            streams_known=bool(streams),
+            counted=int(tokens) if tokens > 0 else 0,
+            distinct=int(tokens) if tokens > 0 else 0,
+            seconds=duration if duration > 0 else NAN,
+            prompt_tokens=0,
+            total_seconds=wait,
+            printed={key: value for key, value in printed.items() if value == value},
+            settings=settings,
+            positions=positions,
             **{name: int(values[key]) for name, key in counts.items() if values.get(key, -1.0) >= 0},
         )
-    ]  # fmt: skip
+    ]
 
 
 def _streams(values: Mapping[str, float], rate: float, tpot: float, requests: int) -> int:

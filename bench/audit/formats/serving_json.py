@@ -7,11 +7,14 @@ from bench.audit.formats.serving import serving_trial, throughput_trial
 from bench.audit.numbers import finite
 
 SPECULATIVE = {
-    "spec_decode_acceptance_length": "accept_length", "spec_decode_acceptance_rate": "acceptance_percent",
-    "spec_decode_num_drafts": "num_drafts", "spec_decode_draft_tokens": "draft_tokens",
-    "spec_decode_num_draft_tokens": "draft_tokens", "spec_decode_accepted_tokens": "accepted_tokens",
+    "spec_decode_acceptance_length": "accept_length",
+    "spec_decode_acceptance_rate": "acceptance_percent",
+    "spec_decode_num_drafts": "num_drafts",
+    "spec_decode_draft_tokens": "draft_tokens",
+    "spec_decode_num_draft_tokens": "draft_tokens",
+    "spec_decode_accepted_tokens": "accepted_tokens",
     "spec_decode_num_accepted_tokens": "accepted_tokens",
-}  # fmt: skip
+}
 
 
 def sniff(block: Block) -> bool:

@@ -45,7 +45,13 @@ def _trial(running: int, rows: list[tuple[int, float, float, float]], rates: lis
         printed |= {name: statistics.fmean(known)} if known else {}
     first, last = rows[0][0], rows[-1][0]
     return Trial(
-        place=f"line {first}" if first == last else f"lines {first}-{last}", line=first, label=f"{running} running",
-        test="serving", streams=running, streams_known=True, printed=printed, repetitions=len(rates),
+        place=f"line {first}" if first == last else f"lines {first}-{last}",
+        line=first,
+        label=f"{running} running",
+        test="serving",
+        streams=running,
+        streams_known=True,
+        printed=printed,
+        repetitions=len(rates),
         spread=statistics.stdev(rates) if len(rates) > 1 else NAN,
-    )  # fmt: skip
+    )

@@ -45,14 +45,25 @@ def _trial(line: int, row: Mapping[str, Any]) -> list[Trial]:
     several = rounds is not None and rounds < total
     return [
         Trial(
-            place=f"line {line}", line=line, label=f"question {name}", prompt=name, category=str(row.get("category", ""))[:60],
-            counted=total, distinct=total, seconds=sum(seconds), rounds=rounds,
+            place=f"line {line}",
+            line=line,
+            label=f"question {name}",
+            prompt=name,
+            category=str(row.get("category", ""))[:60],
+            counted=total,
+            distinct=total,
+            seconds=sum(seconds),
+            rounds=rounds,
             accepted=total - rounds if several and rounds else None,
             printed={"mean_length": sum(lengths) / len(lengths)} if lengths and several else {},
         )
-    ]  # fmt: skip
+    ]
 
 
 def _numbers(value: object) -> list[float]:
     values = value if isinstance(value, list) else [value]
-    return [found for one in values[:100_000] if (found := finite(one)) is not None and found >= 0 and count(int(found)) is not None]
+    return [
+        found
+        for one in values[:100_000]
+        if (found := finite(one)) is not None and found >= 0 and count(int(found)) is not None
+    ]

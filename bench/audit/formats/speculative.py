@@ -58,9 +58,14 @@ def read(block: Block) -> Found:
 def _plain(line: int, prompt: float, rate: float, block: int) -> Trial:
     """llama-cli prints rates alone: no tokens, no time."""
     return Trial(
-        place=f"line {line}", line=line, label="llama-cli", arm="plain", block=block,
-        printed={"tok_s": rate, "pp": prompt}, settings={"program": "llama-cli"},
-    )  # fmt: skip
+        place=f"line {line}",
+        line=line,
+        label="llama-cli",
+        arm="plain",
+        block=block,
+        printed={"tok_s": rate, "pp": prompt},
+        settings={"program": "llama-cli"},
+    )
 
 
 class _Run:
@@ -96,11 +101,22 @@ class _Run:
         draft_ms = facts.get("draft_ms", facts.get("t_draft", 0.0) + facts.get("t_draft_flat", 0.0))
         return [
             Trial(
-                place=f"line {self.line}", line=self.line, label="speculative", arm="speculative", block=block, counted=tokens,
-                distinct=tokens, seconds=facts["decoded"] or NAN, prompt_tokens=int(facts.get("n_encoded", 0)),
-                prefill_seconds=facts.get("encoded", NAN) or NAN, drafted=drafted, accepted=accepted, rounds=rounds,
-                printed=printed, draft_seconds=draft_ms / 1e3 or NAN,
+                place=f"line {self.line}",
+                line=self.line,
+                label="speculative",
+                arm="speculative",
+                block=block,
+                counted=tokens,
+                distinct=tokens,
+                seconds=facts["decoded"] or NAN,
+                prompt_tokens=int(facts.get("n_encoded", 0)),
+                prefill_seconds=facts.get("encoded", NAN) or NAN,
+                drafted=drafted,
+                accepted=accepted,
+                rounds=rounds,
+                printed=printed,
+                draft_seconds=draft_ms / 1e3 or NAN,
                 draft_runs=int(facts["draft_runs"]) if "draft_runs" in facts else None,
                 settings={"program": "llama-speculative"},
             )
-        ]  # fmt: skip
+        ]

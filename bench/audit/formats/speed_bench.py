@@ -13,9 +13,11 @@ WHOLE = ("overall", "all", "total")
 
 
 def sniff(block: Block) -> bool:
-    return isinstance(block, TableBlock) and block.has("category") and (
-        block.has("avg_pred_t/s") or block.has("base_avg_pred_t/s", "spec_avg_pred_t/s")
-    )  # fmt: skip
+    return (
+        isinstance(block, TableBlock)
+        and block.has("category")
+        and (block.has("avg_pred_t/s") or block.has("base_avg_pred_t/s", "spec_avg_pred_t/s"))
+    )
 
 
 def read(block: Block) -> Found:
@@ -35,22 +37,43 @@ def _trial(row: TableRow, arm: str, prefix: str) -> list[Trial]:
         return []
     return [
         category_trial(
-            row.line, cells["category"], arm, rate, number(cells.get(f"{prefix}avg_latency", "")),
-            None if prefix == "base_" else number(cells.get("accept_rate", "")), number(cells.get("avg_prompt_t/s", "")),
-            whole(cells.get("samples", "")), number(cells.get("agg_pred_t/s", "")),
+            row.line,
+            cells["category"],
+            arm,
+            rate,
+            number(cells.get(f"{prefix}avg_latency", "")),
+            None if prefix == "base_" else number(cells.get("accept_rate", "")),
+            number(cells.get("avg_prompt_t/s", "")),
+            whole(cells.get("samples", "")),
+            number(cells.get("agg_pred_t/s", "")),
         )
-    ]  # fmt: skip
+    ]
 
 
 def category_trial(
-    line: int, category: str, arm: str, rate: float, latency: float | None, acceptance: float | None,
-    prompt_rate: float | None, samples: int | None, total: float | None = None,
-) -> Trial:  # fmt: skip
+    line: int,
+    category: str,
+    arm: str,
+    rate: float,
+    latency: float | None,
+    acceptance: float | None,
+    prompt_rate: float | None,
+    samples: int | None,
+    total: float | None = None,
+) -> Trial:
     """The mean of one class; the row over all classes is kept apart from them."""
     printed = {"answer_tok_s": rate, "acceptance": acceptance, "pp": prompt_rate, "tok_s": total}
     streams = max(1, round(total / rate)) if total and rate else 1
     return Trial(
-        place=f"line {line}", line=line, label=f"{arm} {category}".strip(), arm=arm, prompt=category, category=category,
-        test="overall" if category.lower() in WHOLE else "", repetitions=samples, streams=streams,
-        total_seconds=latency if latency else NAN, printed={key: value for key, value in printed.items() if value is not None},
-    )  # fmt: skip
+        place=f"line {line}",
+        line=line,
+        label=f"{arm} {category}".strip(),
+        arm=arm,
+        prompt=category,
+        category=category,
+        test="overall" if category.lower() in WHOLE else "",
+        repetitions=samples,
+        streams=streams,
+        total_seconds=latency if latency else NAN,
+        printed={key: value for key, value in printed.items() if value is not None},
+    )

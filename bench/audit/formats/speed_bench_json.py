@@ -19,8 +19,16 @@ def read(block: Block) -> Found:
         for row in summary if isinstance(summary, list) else []:
             rate = finite(row.get("avg_pred_t_s")) if isinstance(row, dict) else None
             if rate is not None:
-                found.trials.append(category_trial(
-                    line, str(row.get("category", "overall"))[:60], "", rate, finite(row.get("avg_latency")),
-                    finite(row.get("accept_rate")), finite(row.get("avg_prompt_t_s")), count(row.get("requests")),
-                ))  # fmt: skip
+                found.trials.append(
+                    category_trial(
+                        line,
+                        str(row.get("category", "overall"))[:60],
+                        "",
+                        rate,
+                        finite(row.get("avg_latency")),
+                        finite(row.get("accept_rate")),
+                        finite(row.get("avg_prompt_t_s")),
+                        count(row.get("requests")),
+                    )
+                )
     return found

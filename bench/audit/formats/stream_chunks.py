@@ -12,12 +12,27 @@ from bench.audit.blocks import Block, Found, JsonBlock
 from bench.audit.numbers import NAN, count, finite
 from bench.audit.trials import Trial
 
-CLOCKS = {"t": 1.0, "time": 1.0, "ts": 1.0, "timestamp": 1.0, "elapsed": 1.0, "t_s": 1.0, "t_ms": 1e-3, "ms": 1e-3, "t_ns": 1e-9}
+CLOCKS = {
+    "t": 1.0,
+    "time": 1.0,
+    "ts": 1.0,
+    "timestamp": 1.0,
+    "elapsed": 1.0,
+    "t_s": 1.0,
+    "t_ms": 1e-3,
+    "ms": 1e-3,
+    "t_ns": 1e-9,
+}
 TOKENS = ("tokens", "token_ids", "n_tokens", "ids", "token_count")
 
 
 def sniff(block: Block) -> bool:
-    return isinstance(block, JsonBlock) and len(block.rows) > 1 and _clock(block.head) is not None and _tokens(block.head) is not None
+    return (
+        isinstance(block, JsonBlock)
+        and len(block.rows) > 1
+        and _clock(block.head) is not None
+        and _tokens(block.head) is not None
+    )
 
 
 def read(block: Block) -> Found:
@@ -30,11 +45,20 @@ def read(block: Block) -> Found:
     first, last = known[0], known[-1]
     tokens = sum(row[2] for row in known)
     inside = tokens - first[2]
-    found.trials.append(Trial(
-        place=f"lines {first[0]}-{last[0]}", line=first[0], label="streamed answer", counted=inside, distinct=inside,
-        first=first[2], seconds=last[1] - first[1] if last[1] > first[1] else NAN,
-    ))  # fmt: skip
-    found.notes.append(f"{len(known)} chunks with {tokens} tokens: a chunk is not a token, and the first one's have no time")
+    found.trials.append(
+        Trial(
+            place=f"lines {first[0]}-{last[0]}",
+            line=first[0],
+            label="streamed answer",
+            counted=inside,
+            distinct=inside,
+            first=first[2],
+            seconds=last[1] - first[1] if last[1] > first[1] else NAN,
+        )
+    )
+    found.notes.append(
+        f"{len(known)} chunks with {tokens} tokens: a chunk is not a token, and the first one's have no time"
+    )
     return found
 
 

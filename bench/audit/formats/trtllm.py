@@ -9,15 +9,26 @@ from bench.audit.formats.serving import serving_trial
 from bench.audit.numbers import number
 
 NAMES = {
-    "total output throughput (tokens/sec)": "output_throughput", "output throughput (tokens/sec)": "output_throughput",
-    "per user output throughput (tokens/sec/user)": "per_user", "per user output speed [w/ ctx] (tps/user)": "per_user",
-    "total latency (ms)": "total_ms", "average request latency (ms)": "mean_e2e_latency_ms",
-    "average time-to-first-token [ttft] (ms)": "mean_ttft_ms", "average time-per-output-token [tpot] (ms)": "mean_tpot_ms",
-    "concurrency": "concurrency", "number of requests": "completed", "number of concurrent requests": "concurrency",
-    "average output length (tokens)": "length", "num_samples": "completed", "token_throughput(token/sec)": "output_throughput",
-    "total_latency(ms)": "total_ms", "avg_sequence_latency(ms)": "mean_e2e_latency_ms", "total token throughput (tokens/sec)":
-    "total_token_throughput", "avg_time_to_first_token(ms)": "mean_ttft_ms", "avg_inter_token_latency(ms)": "mean_tpot_ms",
-}  # fmt: skip
+    "total output throughput (tokens/sec)": "output_throughput",
+    "output throughput (tokens/sec)": "output_throughput",
+    "per user output throughput (tokens/sec/user)": "per_user",
+    "per user output speed [w/ ctx] (tps/user)": "per_user",
+    "total latency (ms)": "total_ms",
+    "average request latency (ms)": "mean_e2e_latency_ms",
+    "average time-to-first-token [ttft] (ms)": "mean_ttft_ms",
+    "average time-per-output-token [tpot] (ms)": "mean_tpot_ms",
+    "concurrency": "concurrency",
+    "number of requests": "completed",
+    "number of concurrent requests": "concurrency",
+    "average output length (tokens)": "length",
+    "num_samples": "completed",
+    "token_throughput(token/sec)": "output_throughput",
+    "total_latency(ms)": "total_ms",
+    "avg_sequence_latency(ms)": "mean_e2e_latency_ms",
+    "total token throughput (tokens/sec)": "total_token_throughput",
+    "avg_time_to_first_token(ms)": "mean_ttft_ms",
+    "avg_inter_token_latency(ms)": "mean_tpot_ms",
+}
 _REPORT = re.compile(r"^\W*([A-Za-z][^:]{3,60}?):\s+([\d.,]+)\s*$")
 _LINE = re.compile(r"\[BENCHMARK\] +(\S+) +([\d.]+)")
 

@@ -43,9 +43,14 @@ def read(block: Block) -> Found:
             pending = None
             if real(rate[2]) > 0:
                 pending = Trial(
-                    place=f"line {line.number}", line=line.number, label=f"{rate[3]} running", test="serving",
-                    streams=max(1, int(rate[3][:9])), streams_known=True, printed={"tok_s": real(rate[2])},
-                )  # fmt: skip
+                    place=f"line {line.number}",
+                    line=line.number,
+                    label=f"{rate[3]} running",
+                    test="serving",
+                    streams=max(1, int(rate[3][:9])),
+                    streams_known=True,
+                    printed={"tok_s": real(rate[2])},
+                )
         elif spec or old:
             trial = pending or Trial(place=f"line {line.number}", line=line.number, label="speculation")
             found.trials.append(_with(trial, spec) if spec else _with_old(trial, old))
@@ -69,6 +74,9 @@ def _with(trial: Trial, spec: re.Match[str]) -> Trial:
 def _with_old(trial: Trial, old: re.Match[str] | None) -> Trial:
     assert old is not None
     return replace(
-        trial, drafted=int(old[3][:15]), accepted=int(old[2][:15]), emitted=int(old[4][:15]) if old[4] else None,
+        trial,
+        drafted=int(old[3][:15]),
+        accepted=int(old[2][:15]),
+        emitted=int(old[4][:15]) if old[4] else None,
         printed=trial.printed | {"acceptance": real(old[1])},
-    )  # fmt: skip
+    )

@@ -19,18 +19,51 @@ def bench_row(n_prompt: int, n_gen: int, samples_ns: list[int], **changed: objec
     """One row of `llama-bench -o json`, with every field of `test::get_fields` in its order."""
     rates = [1e9 * (n_prompt + n_gen) / ns for ns in samples_ns]
     row: dict[str, object] = {
-        "build_commit": "0c1e57098", "build_number": 1, "cpu_info": "AMD EPYC", "gpu_info": "", "backends": "CPU",
-        "model_filename": "m.gguf", "model_type": "llama 135M Q8_0", "model_size": 142_000_000,
-        "model_n_params": 134515008, "n_batch": 2048, "n_ubatch": 512, "n_threads": 2, "cpu_mask": "0x0",
-        "cpu_strict": False, "poll": 50, "type_k": "f16", "type_v": "f16", "n_gpu_layers": -1, "n_cpu_moe": 0,
-        "split_mode": "layer", "main_gpu": 0, "no_kv_offload": False, "flash_attn": -1, "devices": "auto",
-        "tensor_split": "0.00", "tensor_buft_overrides": "none", "load_mode": "mmap", "lazy_mode": "off",
-        "embeddings": False, "no_op_offload": 0, "no_host": False, "repack": True, "fit_target": 0, "fit_min_ctx": 0,
-        "n_prompt": n_prompt, "n_gen": n_gen, "n_depth": 0, "test_time": "2026-07-01T11:58:50Z",
-        "avg_ns": sum(samples_ns) // len(samples_ns), "stddev_ns": 9449585,
-        "avg_ts": round(sum(rates) / len(rates), 6), "stddev_ts": 1.0, "samples_ns": samples_ns,
+        "build_commit": "0c1e57098",
+        "build_number": 1,
+        "cpu_info": "AMD EPYC",
+        "gpu_info": "",
+        "backends": "CPU",
+        "model_filename": "m.gguf",
+        "model_type": "llama 135M Q8_0",
+        "model_size": 142_000_000,
+        "model_n_params": 134515008,
+        "n_batch": 2048,
+        "n_ubatch": 512,
+        "n_threads": 2,
+        "cpu_mask": "0x0",
+        "cpu_strict": False,
+        "poll": 50,
+        "type_k": "f16",
+        "type_v": "f16",
+        "n_gpu_layers": -1,
+        "n_cpu_moe": 0,
+        "split_mode": "layer",
+        "main_gpu": 0,
+        "no_kv_offload": False,
+        "flash_attn": -1,
+        "devices": "auto",
+        "tensor_split": "0.00",
+        "tensor_buft_overrides": "none",
+        "load_mode": "mmap",
+        "lazy_mode": "off",
+        "embeddings": False,
+        "no_op_offload": 0,
+        "no_host": False,
+        "repack": True,
+        "fit_target": 0,
+        "fit_min_ctx": 0,
+        "n_prompt": n_prompt,
+        "n_gen": n_gen,
+        "n_depth": 0,
+        "test_time": "2026-07-01T11:58:50Z",
+        "avg_ns": sum(samples_ns) // len(samples_ns),
+        "stddev_ns": 9449585,
+        "avg_ts": round(sum(rates) / len(rates), 6),
+        "stddev_ts": 1.0,
+        "samples_ns": samples_ns,
         "samples_ts": [float(f"{rate:.6g}") for rate in rates],
-    }  # fmt: skip
+    }
     return row | changed
 
 
@@ -144,8 +177,9 @@ def test_ledger_plain_and_packed_are_the_same(tmp_path: Path) -> None:
 
 def test_prompts_of_answers_one_after_the_other_are_not_decode_time(tmp_path: Path) -> None:
     rows = [(0, 0, 9, "prefill", 0), (0, 1, 9, "verified", 100), (1, 0, 9, "prefill", 900), (1, 1, 9, "verified", 1000)]
-    lines = [f"0,{s},{p},{t},{-1 if src == 'prefill' else k},{src},{ms * 10**6}"
-             for k, (s, p, t, src, ms) in enumerate(rows)]  # fmt: skip
+    lines = [
+        f"0,{s},{p},{t},{-1 if src == 'prefill' else k},{src},{ms * 10**6}" for k, (s, p, t, src, ms) in enumerate(rows)
+    ]
     trial = read_ledger(put(tmp_path, LEDGER + "\n".join(lines), "ledger.csv")).trials[0]
     assert trial.seconds == pytest.approx(0.2) and trial.streams == 1
     assert trial.emits is not None and window_seconds(trial.emits) == pytest.approx(0.2)
@@ -233,7 +267,9 @@ def test_a_malformed_line_is_named(tmp_path: Path, text: str, line: int, words: 
         (TABLE.split("    4 |   1024")[0], 9, "2 fields, expected 10"),
     ],
 )
-def test_a_text_that_is_cut_off_says_where_and_keeps_what_is_whole(tmp_path: Path, text: str, line: int, words: str) -> None:
+def test_a_text_that_is_cut_off_says_where_and_keeps_what_is_whole(
+    tmp_path: Path, text: str, line: int, words: str
+) -> None:
     report = audit(put(tmp_path, text))
     assert [flag.code for flag in report.flags if flag.code == "CUT"] == ["CUT"] and report.exit_code == 1
     sentence = next(flag.sentence for flag in report.flags if flag.code == "CUT")

@@ -117,7 +117,9 @@ def test_every_text_is_expected_and_every_reader_has_one() -> None:
     expected = {name for name, *_ in ONE_ANSWER} | {name for name, *_ in KERNELS} | {"ncu-3.txt"}
     assert {path.name for path in DATA.iterdir()} == expected
     assert len({one.module for one in FORMATS}) >= 30
-    assert {path.stem for path in (Path(__file__).parents[3] / "bench/audit/formats").glob("*.py")} >= {one.module for one in FORMATS}
+    assert {path.stem for path in (Path(__file__).parents[3] / "bench/audit/formats").glob("*.py")} >= {
+        one.module for one in FORMATS
+    }
 
 
 def only(name: str) -> tuple[Record, Trial]:
@@ -127,12 +129,20 @@ def only(name: str) -> tuple[Record, Trial]:
 
 def test_guesses_that_a_tool_counts() -> None:
     facts = {
-        "server-log-1.log": (180, 150, 90), "server-log-2.log": (120, 60, None), "server-timings-2.json": (120, 80, 70),
-        "speculative-1.log": (300, 160, 80), "speculative-2.log": (90, 28, 100), "mtp-bench-1.txt": (70, 58, 38),
-        "ik-spec-bench-1.md": (312, 100, 156), "ik-spec-bench-2.md": (380, 160, None), "vllm-serve-1.txt": (8534, 5974, 4267),
-        "vllm-log-1.log": (500, 350, 250), "vllm-log-2.log": (300, 120, 100), "server-metrics-2.txt": (400, 300, None),
+        "server-log-1.log": (180, 150, 90),
+        "server-log-2.log": (120, 60, None),
+        "server-timings-2.json": (120, 80, 70),
+        "speculative-1.log": (300, 160, 80),
+        "speculative-2.log": (90, 28, 100),
+        "mtp-bench-1.txt": (70, 58, 38),
+        "ik-spec-bench-1.md": (312, 100, 156),
+        "ik-spec-bench-2.md": (380, 160, None),
+        "vllm-serve-1.txt": (8534, 5974, 4267),
+        "vllm-log-1.log": (500, 350, 250),
+        "vllm-log-2.log": (300, 120, 100),
+        "server-metrics-2.txt": (400, 300, None),
         "ik-spec-bench-1.jsonl": (200, 150, 100),
-    }  # fmt: skip
+    }
     for name, expected in facts.items():
         trial = only(name)[1]
         assert (trial.drafted, trial.accepted, trial.rounds) == expected, name
@@ -149,7 +159,12 @@ def test_settings_around_a_table() -> None:
     assert settings["gpu_info"] == "NVIDIA GeForce RTX 3060" and settings["build"] == "5f2c8d1a4"
     assert only("llama-bench-1.md")[1].model_bytes == pytest.approx(4.58 * 2**30, rel=1e-6)
     assert only("llama-bench-2.md")[1].model_bytes is None, "a mixture of experts"
-    assert [trial.settings["flash_attn"] for trial in read_record(DATA / "batched-bench-2.md").trials] == ["0", "0", "1", "1"]
+    assert [trial.settings["flash_attn"] for trial in read_record(DATA / "batched-bench-2.md").trials] == [
+        "0",
+        "0",
+        "1",
+        "1",
+    ]
     assert only("ollama-1.txt")[1].settings == {"placement": "18%/82% CPU/GPU"}
 
 
@@ -178,9 +193,15 @@ def test_sums_of_an_unknown_number_of_answers_are_not_shared_out() -> None:
 def rocpd(path: Path) -> Path:
     connection = sqlite3.connect(path)
     connection.execute('CREATE TABLE "rocpd_info_kernel_symbol_ab" (id INTEGER, kernel_name TEXT, display_name TEXT)')
-    connection.execute('CREATE TABLE "rocpd_kernel_dispatch_ab" (id INTEGER, kernel_id INTEGER, start INTEGER, "end" INTEGER)')
-    connection.executemany('INSERT INTO "rocpd_info_kernel_symbol_ab" VALUES (?, ?, ?)', [(1, "_Z4gemv", "gemv<4>(float*)")])
-    connection.executemany('INSERT INTO "rocpd_kernel_dispatch_ab" VALUES (?, 1, ?, ?)', [(1, 0, 50_000), (2, 100, 60_100)])
+    connection.execute(
+        'CREATE TABLE "rocpd_kernel_dispatch_ab" (id INTEGER, kernel_id INTEGER, start INTEGER, "end" INTEGER)'
+    )
+    connection.executemany(
+        'INSERT INTO "rocpd_info_kernel_symbol_ab" VALUES (?, ?, ?)', [(1, "_Z4gemv", "gemv<4>(float*)")]
+    )
+    connection.executemany(
+        'INSERT INTO "rocpd_kernel_dispatch_ab" VALUES (?, 1, ?, ?)', [(1, 0, 50_000), (2, 100, 60_100)]
+    )
     connection.commit()
     connection.close()
     return path
@@ -191,7 +212,9 @@ def nsys(path: Path) -> Path:
     connection.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
     connection.execute('CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, "end" INTEGER, shortName INTEGER)')
     connection.executemany("INSERT INTO StringIds VALUES (?, ?)", [(7, "rope"), (8, "gemv")])
-    connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?)", [(0, 9000, 7), (0, 80_000, 8), (0, 84_000, 8)])
+    connection.executemany(
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?)", [(0, 9000, 7), (0, 80_000, 8), (0, 84_000, 8)]
+    )
     connection.commit()
     connection.close()
     return path
