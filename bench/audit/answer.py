@@ -110,12 +110,12 @@ def _one(one: Comparison, options: AuditOptions) -> str:
             f"{name}: the sum of all answers is {estimate.ratio:.2f}x; nobody says how many there were, so of one "
             "answer nothing is known"
         )
-    if one.streams > 1 and one.pairs[0].treated[0].test != "serving":
+    if one.wide and one.pairs[0].treated[0].test != "serving":
         return (
             f"{name}: one answer is {estimate.ratio:.2f}x the baseline; the {one.total:.2f}x is the sum of "
             f"{one.streams}"
         )
-    if one.streams > 1:
+    if one.streams > 1 and one.pairs[0].treated[0].test == "serving":
         return (
             f"{name}: one answer, once it runs, is {estimate.ratio:.2f}x the baseline; all of them together "
             f"{one.total:.2f}x"

@@ -280,6 +280,8 @@ class Paste:
                 if whole and end < last:
                     break  # a line of a log below the table
                 why = "an open quote" if cells is None else f"{len(cells)} fields, expected {len(header)}"
+                if delimiter == "," and cells is not None and len(cells) > len(header):
+                    why += ", a decimal comma between commas?"
                 after = fields(self.lines[end + 1], delimiter) if end < last else None
                 what = f"line {end + 1}: is cut or damaged: {why} ({', '.join(block.header[:6])} ..)"
                 self._damaged(block, what, after is not None and len(after) == len(header))

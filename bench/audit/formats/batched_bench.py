@@ -80,9 +80,9 @@ def _rows(block: TableBlock, found: Found) -> list[tuple[int, Mapping[str, Any]]
         if "n_kv_max = " in line.text:
             above = {key: int(value[:18]) for key, value in _PAIRS.findall(line.text)}
             found.used.add(line.number)
-    rows = []
+    rows: list[tuple[int, Mapping[str, Any]]] = []
     for row in block.rows:
-        values = {}
+        values: dict[str, Any] = {}
         for name, cell in row.cells.items():
             value = number(cell)
             if name in FIELDS and value is None and cell.strip("-").lower() not in ("nan", "inf"):

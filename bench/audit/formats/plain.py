@@ -223,4 +223,4 @@ def _groups(rows: list[Row]) -> list[list[Row]]:
 
 def table_of(block: Any, header: list[str], rows: list[TableRow], line: int) -> TableBlock:
     """A table of flat JSON objects."""
-    return TableBlock(block.name, block.index, block.options, header, rows, "csv", line, block.last)
+    return TableBlock(block.name, block.index, block.options, header, rows, line=line, last=block.last)

@@ -48,7 +48,7 @@ def read(block: Block) -> Found:
         if not tokens or spent is None:
             continue
         label = str(row.get("name", row.get("arm", f"run {number}")))[:60]
-        rate = next((value for key in RATES if (value := finite(flat.get(key))) is not None), None)
+        rate = next((figure for key in RATES if (figure := finite(flat.get(key))) is not None), None)
         found.trials.append(
             Trial(
                 place=f"line {line}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from bench.audit.blocks import Block, Found, LinesBlock
 from bench.audit.numbers import NAN, number
@@ -44,7 +45,7 @@ def _trial(line: int, values: dict[str, float]) -> list[Trial]:
     if not tokens > 0 and not rate > 0:
         return []
     names = {"drafted": ("n_drafted_total",), "accepted": ("n_drafted_accepted_total", "n_accepted_total")}
-    guesses = {
+    guesses: dict[str, Any] = {
         name: int(values[key])
         for name, keys in names.items()
         for key in keys[:1] + keys[1:]

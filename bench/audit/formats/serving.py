@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from bench.audit.blocks import Block, Found, LinesBlock
 from bench.audit.numbers import NAN, number, real
@@ -70,7 +71,7 @@ def read(block: Block) -> Found:
             values, start, backend = {}, line.number, ""
         if throughput:
             found.trials.append(
-                throughput_trial(line.number, real(throughput[2]), throughput[3] and real(throughput[3]))
+                throughput_trial(line.number, real(throughput[2]), real(throughput[3]) if throughput[3] else None)
             )
         elif key and pair:
             start = start or line.number
@@ -125,7 +126,8 @@ def serving_trial(line: int, values: Mapping[str, float], backend: str = "", blo
         "acceptance": values.get("acceptance_percent", NAN) / 100,
         "total": values.get("total_token_throughput", NAN),
     }
-    counts = {"drafted": "draft_tokens", "accepted": "accepted_tokens", "rounds": "num_drafts"}
+    names = {"drafted": "draft_tokens", "accepted": "accepted_tokens", "rounds": "num_drafts"}
+    counts: dict[str, Any] = {name: int(values[key]) for name, key in names.items() if values.get(key, -1.0) >= 0}
     e2e = values.get("mean_e2e_latency_ms", NAN)
     length = tokens / requests if requests and tokens > 0 else NAN
     wait = e2e / 1e3 if e2e > 0 else (ttft + tpot * (length - 1)) / 1e3
@@ -150,7 +152,7 @@ def serving_trial(line: int, values: Mapping[str, float], backend: str = "", blo
             printed={key: value for key, value in printed.items() if value == value},
             settings=settings,
             positions=positions,
-            **{name: int(values[key]) for name, key in counts.items() if values.get(key, -1.0) >= 0},
+            **counts,
         )
     ]
 
