@@ -77,6 +77,14 @@ class Comparison:
         return f"{self.label}, {self.condition}" if self.condition else self.label
 
     @property
+    def where(self) -> str:
+        """Label and the lines of the first rows, for a sentence."""
+        first = self.pairs[0]
+        more = f" and {len(self.pairs) - 1} more rows" if len(self.pairs) > 1 else ""
+        base = "the baseline's " * (self.kind == "against") + first.base[0].place
+        return f"{self.name} ({first.treated[0].place} against {base}{more})"
+
+    @property
     def worst(self) -> Pair:
         """The pair with the smallest ratio."""
         return min(self.pairs, key=lambda pair: pair.estimate.ratio)

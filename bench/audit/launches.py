@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+
+RESOURCES = re.compile(
+    r"vgpr|sgpr|lds|scratch|scr$|wave|workgroup|grid|timestamp|ns$|32B|registers|__occupancy|size", re.IGNORECASE
+)
+"""Columns in which 0 is a value: a kernel that spills nothing, a chip without accumulators, no small request."""
 
 
 @dataclass(frozen=True)

@@ -138,13 +138,13 @@ def _noise(one: Comparison, options: AuditOptions) -> Iterator[Flag]:
     ratio = estimate.ratio
     if not estimate.known:
         yield Flag(
-            "NOISE", f"{one.name}: {ratio:.3f}x from one pair of runs has no interval; INCONCLUSIVE", {"ratio": ratio}
+            "NOISE", f"{one.where}: {ratio:.3f}x from one pair of runs has no interval; INCONCLUSIVE", {"ratio": ratio}
         )
     elif not estimate.excludes(1.0) and estimate.min_visible_effect > EQUAL:
         low, high = estimate.interval()
         yield Flag(
             "NOISE",
-            f"{one.name}: {ratio:.3f}x with a 95 % interval of {low:.3f} to {high:.3f} spans 1.00; INCONCLUSIVE over "
+            f"{one.where}: {ratio:.3f}x with a 95 % interval of {low:.3f} to {high:.3f} spans 1.00; INCONCLUSIVE over "
             f"{_units(one)}, which could have shown {estimate.min_visible_effect:.2f}x at the least",
             {"ratio": ratio, "low": low, "high": high},
         )
@@ -172,15 +172,15 @@ def _gain(one: Comparison, options: AuditOptions) -> Iterator[Flag]:
     if (ratio < 1 and known and not unsure) or (ratio < 1 - BELOW and not known):
         yield Flag(
             "NO_GAIN",
-            f"{one.name}: {told[0]:.1f} against {told[1]:.1f} tok/s is {ratio:.2f}x {what}{share}",
+            f"{one.where}: {told[0]:.1f} against {told[1]:.1f} tok/s is {ratio:.2f}x {what}{share}",
             {"speedup": ratio},
         )
     elif unsure and one.estimate.min_visible_effect <= EQUAL and options.speedup is None:
-        yield Flag("NO_GAIN", f"{one.name}: {ratio:.3f}x {what}: no difference{share}", {"speedup": ratio})
+        yield Flag("NO_GAIN", f"{one.where}: {ratio:.3f}x {what}: no difference{share}", {"speedup": ratio})
     elif options.speedup is not None and options.speedup > ratio * (1 + ESTIMATORS):
         yield Flag(
             "LESS_THAN_CLAIMED",
-            f"{one.name}: {ratio:.2f}x, {options.speedup:g}x published",
+            f"{one.where}: {ratio:.2f}x, {options.speedup:g}x published",
             {"speedup": ratio, "published": options.speedup},
         )
 
@@ -190,7 +190,7 @@ def _traded(one: Comparison) -> Iterator[Flag]:
     if one.kind != "width" and one.streams > 1 and one.estimate.ratio > 1 + BELOW and one.total < 1 - BELOW:
         yield Flag(
             "SLOWER_IN_SUM",
-            f"{one.name}: one answer runs at {one.estimate.ratio:.2f}x once it runs, and all answers together come "
+            f"{one.where}: one answer runs at {one.estimate.ratio:.2f}x once it runs, and all answers together come "
             f"at {one.total:.2f}x",
             {"answer": one.estimate.ratio, "sum": one.total},
         )
@@ -206,7 +206,7 @@ def _cheap_verify(one: Comparison) -> Iterator[Flag]:
         if 0 < verify < CHEAP * plain:
             yield Flag(
                 "NOT_COMPARABLE",
-                f"{one.name}: {treated.rounds} steps in {treated.seconds:.2f} s, {treated.draft_seconds:.2f} s of it "
+                f"{one.where}: {treated.rounds} steps in {treated.seconds:.2f} s, {treated.draft_seconds:.2f} s of it "
                 "the draft model's, leave "
                 f"{1e3 * verify:.1f} ms for a verifying step, and the baseline takes {1e3 * plain:.1f} ms for a "
                 "plain one: no wider step is "

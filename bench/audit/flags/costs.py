@@ -22,7 +22,13 @@ Curve = dict[int, float]
 
 def cost_flags(record: Record, options: AuditOptions) -> list[Flag]:
     """Cliffs between neighbouring widths."""
-    return [flag for name, curve in curves(record).items() for flag in _cliffs(name, curve)]
+    places: dict[int, str] = {}
+    for trial in record.trials:
+        places.setdefault(trial.streams, trial.place)
+        for step in trial.steps:
+            if step.width:
+                places.setdefault(step.width, f"line {step.line}")
+    return [flag for name, curve in curves(record).items() for flag in _cliffs(name, curve, places)]
 
 
 def cost_notes(record: Record, options: AuditOptions) -> list[str]:
@@ -91,13 +97,14 @@ def speculation_rate(costs: Curve, guesses: int, acceptance: float, draft_second
     return expected / (costs[guesses + 1] + draft_seconds)
 
 
-def _cliffs(name: str, costs: Curve) -> Iterator[Flag]:
+def _cliffs(name: str, costs: Curve, places: dict[int, str]) -> Iterator[Flag]:
     where = f"{name}: " if name else ""
     for low, high in pairwise(costs):
         if costs[high] / costs[low] > CLIFF * high / low:
             yield Flag(
                 "CLIFF",
-                f"{where}a step of width {high} takes {1e3 * costs[high]:.1f} ms against {1e3 * costs[low]:.1f} ms "
+                f"{where}a step of width {high} ({places.get(high, 'the record')}) takes {1e3 * costs[high]:.1f} ms "
+                f"against {1e3 * costs[low]:.1f} ms "
                 f"at {low}: "
                 f"{costs[high] / costs[low]:.2f}x the time for {high / low:.2f}x the tokens; do not interpolate "
                 "between them",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.audit.launches import Launches
+from bench.audit.launches import RESOURCES, Launches
 from bench.audit.options import AuditOptions
 from bench.audit.trials import Flag, Record
 
@@ -35,10 +35,17 @@ def counter_notes(record: Record, options: AuditOptions) -> list[str]:
 
 def _zeros(one: Launches) -> Iterator[Flag]:
     counting = [
-        name for name, value in one.counters.items() if value and name not in one.zeros and name != "DurationNs"
+        name for name, value in one.counters.items() if value and name not in one.zeros and not RESOURCES.search(name)
     ]
     single = [name for name in one.zeros if "[" not in name]
-    if single and counting:
+    if single and not counting:
+        yield Flag(
+            "ZERO_COUNTER",
+            f"{one.kernel} ({one.place}): every counter reads 0 ({', '.join(single[:6])}): nothing was collected, "
+            "which is not 0",
+            {"counters": len(single)},
+        )
+    elif single:
         hits = [name for name in single if "HIT" in name.upper()]
         tail = "; there is no hit rate" if hits else ""
         yield Flag(

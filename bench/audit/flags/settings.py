@@ -121,7 +121,7 @@ def _differences(record: Record, one: Comparison) -> Iterator[Flag]:
         subject = all(key in SUBJECTS for key in odd)
         yield Flag(
             "DIFFERS" if subject else "NOT_COMPARABLE",
-            f"{one.label}: the two sides differ in {listed}"
+            f"{one.where}: the two sides differ in {listed}"
             + ("; the ratio is that of this difference" if subject else "; the ratio is of all of that at once"),
             {"keys": len(odd)},
         )
@@ -145,7 +145,7 @@ def _prefill(one: Comparison) -> Iterator[Flag]:
             )
             yield Flag(
                 "NOT_COMPARABLE",
-                f"{one.label}: the prompt's rate moves too, {right.prefill_rate:.1f} to {left.prefill_rate:.1f} "
+                f"{one.where}: the prompt's rate moves too, {right.prefill_rate:.1f} to {left.prefill_rate:.1f} "
                 f"tok/s ({moved:.2f}x): "
                 f"another placement, build or load, and no way of decoding.{silent}",
                 {"prefill": moved, "decode": ratio},

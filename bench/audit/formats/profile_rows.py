@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from bench.audit.launches import Launches
+from bench.audit.launches import RESOURCES, Launches
 from kernels.counters import Launch, summarize
 
 BYTES = {"byte": 1.0, "kbyte": 1e3, "mbyte": 1e6, "gbyte": 1e9, "tbyte": 1e12, "kib": 1024.0, "mib": 1024.0**2}
@@ -23,10 +23,6 @@ MICROSECONDS = {
     "second": 1e6,
     "s": 1e6,
 }
-RESOURCES = re.compile(
-    r"vgpr|sgpr|lds|scratch|scr$|wave|workgroup|grid|timestamp|ns$|32B|registers|__occupancy|size", re.IGNORECASE
-)
-"""Columns in which 0 is a value: a kernel that spills nothing, a chip without accumulators, no small request."""
 NOTHING = frozenset({"", "-", "n/a", "(!) n/a", "nan", "-nan", "none", "null", "no data", "no_data"})
 Values = dict[str, float | None]
 
