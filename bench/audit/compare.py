@@ -196,14 +196,34 @@ def _deep(conditions: Iterable[tuple[str, int, int, str]]) -> bool:
 def _by_key(
     side: Sequence[Trial], left: Sequence[Trial], right: Sequence[Trial]
 ) -> dict[tuple[str, int, str, int, str], list[Trial]]:
-    """Rows by key. The arm belongs to it where both sides have arms of the same names."""
+    """Rows by key, and by what else tells the rows of a side apart where both sides have it: arms, or settings."""
     names = [{trial.arm for trial in rows} for rows in (left, right)]
     shared = names[0] & names[1] if len(names[0] | names[1]) > 1 else set()
+    swept = _swept(left) | _swept(right)
+    variants = [{_variant(trial, swept) for trial in rows} for rows in (left, right)]
+    both = variants[0] & variants[1] if swept else set()
     found: dict[tuple[str, int, str, int, str], list[Trial]] = {}
     for trial in side:
         if _positive(trial) and trial.test != "overall":
-            found.setdefault((*key_of(trial), trial.arm if trial.arm in shared else ""), []).append(trial)
+            arm = trial.arm if trial.arm in shared else ""
+            variant = _variant(trial, swept) if both else ""
+            key = (*key_of(trial), ", ".join(word for word in (arm, variant) if word))
+            found.setdefault(key, []).append(trial)
     return found
+
+
+def _swept(side: Sequence[Trial]) -> frozenset[str]:
+    """Settings that one text varies for the same test: a table with rows for -fa 0 and -fa 1."""
+    values: dict[tuple[str, Key, int], set[str]] = {}
+    for trial in side:
+        for name, value in trial.settings.items():
+            if not trial.arm and not name.endswith("*"):
+                values.setdefault((name, key_of(trial), trial.block), set()).add(value)
+    return frozenset(name for (name, _, _), found in values.items() if len(found) > 1)
+
+
+def _variant(trial: Trial, swept: frozenset[str]) -> str:
+    return ", ".join(f"{name} {trial.settings[name]}" for name in sorted(swept) if name in trial.settings)
 
 
 def _estimate(treated: Sequence[Trial], base: Sequence[Trial], together: bool) -> Estimate:

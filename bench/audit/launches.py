@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass, field
 
 RESOURCES = re.compile(
-    r"vgpr|sgpr|lds|scratch|scr$|wave|workgroup|grid|timestamp|ns$|32B|registers|__occupancy|size", re.IGNORECASE
+    r"vgpr|sgpr|lds|scratch|scr$|wave_?size|workgroup|grid|timestamp|(begin|end|duration|dispatch|complete)ns$|32B|"
+    r"registers|__occupancy",
+    re.IGNORECASE,
 )
 """Columns in which 0 is a value: a kernel that spills nothing, a chip without accumulators, no small request."""
 

@@ -228,3 +228,13 @@ def test_one_file_as_its_own_baseline_is_no_difference(tmp_path: Path) -> None:
     path.write_text(json.dumps(bench([1.0] * 5)))
     report = audit(path, AuditOptions(against=path))
     assert "no difference" in report.answer and report.codes == ["NO_GAIN"]
+
+
+def test_rows_of_a_sweep_are_compared_with_their_own(tmp_path: Path) -> None:
+    def table(off: float, on: float) -> str:
+        rows = [bench([128 / rate] * 3, flash_attn=fa) for fa, rate in ((False, off), (True, on))]
+        return "\n".join(json.dumps(row) for row in rows)
+
+    report = against(tmp_path, table(20.0, 45.0), table(20.0, 30.0))
+    assert {round(float(str(row["speedup"])), 3) for row in report.contrasts} == {1.0, 1.5}
+    assert "NOT_COMPARABLE" not in report.codes
