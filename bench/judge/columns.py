@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from operator import attrgetter
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 SHARE, DIFFERENCE, BYTES, RATIO = "share", "difference", "bytes", "ratio"
 """Units that are printed in a way of their own: a share of 1, and the difference of two, as a percentage, bytes in MiB;
@@ -131,7 +131,7 @@ def table(kind: type[R]) -> type[R]:
     Raises TypeError for an interval whose ends are no columns.
     """
     made = dataclass(frozen=True, slots=True, eq=False, kw_only=True)(kind)
-    every = {one.name: _column(one.name, one.metadata[_KEY]) for one in fields(made)}  # type: ignore[arg-type]
+    every = {one.name: _column(one.name, one.metadata[_KEY]) for one in fields(cast(Any, made))}
     made.columns = dict(sorted(every.items(), key=lambda item: item[1].place))
     former = {one.formerly: name for name, one in every.items() if one.formerly}
     made.attribute_of = {name: name for name in every} | former

@@ -81,10 +81,16 @@ def named(name: str) -> Any:
 def row_type(table: str) -> type[Row]:
     """The class of a table's rows. Raises UserError with the nearest name for an unknown table."""
     if table == "claims":
-        return named(CLAIMS.row)  # type: ignore[no-any-return]
+        return _class(CLAIMS)
     if table not in TABLES:
         raise UserError(f"the findings have no table '{table}'; {nearest(table, TABLES)}")
-    return named(TABLES[table].row)  # type: ignore[no-any-return]
+    return _class(TABLES[table])
+
+
+def _class(table: Table) -> type[Row]:
+    found = named(table.row)
+    assert isinstance(found, type) and issubclass(found, Row)
+    return found
 
 
 def columns_of(table: str) -> Mapping[str, Column]:

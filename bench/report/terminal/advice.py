@@ -66,7 +66,7 @@ def _table(*columns: tuple[str, str]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for name, justify in columns:
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+        table.add_column(name, justify="right" if justify == "right" else "left")
     return table
 
 
