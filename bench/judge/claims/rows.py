@@ -21,15 +21,32 @@ Row = Mapping[str, Any]
 class Tables(Protocol):
     """The tables of `bench.judge.findings.Findings` that claims are judged on."""
 
-    speedup: Sequence[Row]
-    step_cost: Sequence[Row]
-    acceptance: Sequence[Row]
-    domain: Sequence[Row]
-    memory: Sequence[Row]
-    bandwidth: Sequence[Row]
-    kernels: Sequence[Row]
-    counters: Sequence[Row]
-    ssq: Sequence[Row]
+    @property
+    def speedup(self) -> Sequence[Row]: ...
+
+    @property
+    def step_cost(self) -> Sequence[Row]: ...
+
+    @property
+    def acceptance(self) -> Sequence[Row]: ...
+
+    @property
+    def domain(self) -> Sequence[Row]: ...
+
+    @property
+    def memory(self) -> Sequence[Row]: ...
+
+    @property
+    def bandwidth(self) -> Sequence[Row]: ...
+
+    @property
+    def kernels(self) -> Sequence[Row]: ...
+
+    @property
+    def counters(self) -> Sequence[Row]: ...
+
+    @property
+    def ssq(self) -> Sequence[Row]: ...
 
 
 DEFAULTS: Mapping[str, Any] = {"prompt_class": "all", "depth": 0, "layout": "sequences"}

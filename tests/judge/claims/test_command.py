@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import KERNEL_TABLES
 from bench.judge.claims.command import KERNELS, SWEEP, needed
 from bench.judge.claims.names import Names
 from bench.judge.claims.rows import DEFAULTS_OF, matching
 from bench.judge.claims.scope import KEYS, OF_METHODS
-from bench.judge.claims.sheet import Claim
 from bench.judge.claims.verdicts import judge_claims
 from bench.judge.findings import Findings
 from bench.plan.compose import compose_points
