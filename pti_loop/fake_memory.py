@@ -81,7 +81,8 @@ class FakeMemory:
             if sequence not in ends:
                 raise EngineError(f"sequence {sequence} is beyond n_seq_max {spec.n_seq_max}")
             if position != ends[sequence]:
-                raise EngineError(f"sequence {sequence} holds {ends[sequence]} tokens, the batch puts one at {position}")
+                held = ends[sequence]
+                raise EngineError(f"sequence {sequence} holds {held} tokens, the batch puts one at {position}")
             ends[sequence] += 1
             if not spec.kv_unified and ends[sequence] > spec.n_ctx:
                 raise EngineError(f"sequence {sequence} is full at {spec.n_ctx} tokens")
@@ -115,7 +116,7 @@ class FakeMemory:
         count = len(held) - position
         if count <= 0:
             return True
-        if self._recurrent and 0 < position:
+        if self._recurrent and position > 0:
             newest = self._newest.get(sequence, 0)
             if not newest or count > self._snapshots:
                 return False

@@ -51,7 +51,7 @@ class Rows(NDArrayOperatorsMixin):
         return found.astype(dtype) if dtype is not None and dtype != found.dtype else found.copy() if copy else found
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **more: Any) -> Any:
-        return getattr(ufunc, method)(*(one._read() if isinstance(one, Rows) else one for one in inputs), **more)
+        return getattr(ufunc, method)(*(np.asarray(one) if isinstance(one, Rows) else one for one in inputs), **more)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._read(), name)

@@ -87,10 +87,6 @@ class Emit:
     def __post_init__(self) -> None:
         require(self.source in SOURCES, f"emit of run {self.run}: unknown source '{self.source}'")
         require(self.position >= 0, f"emit of run {self.run}: position {self.position} is below 0")
-        require(
-            self.source != "prefill" or self.position == 0,
-            f"emit of run {self.run}: a prefill gives the token at position 0, not one at {self.position}",
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +173,12 @@ class Trace:
     def emit(self, stream: int, position: int, token: int, source: str) -> None:
         """Add an emitted token. It belongs to the round that is under way; the prefill's belongs to none.
 
-        Raises `RecordError` for a token that is said outside the timed window and is not the prefill's.
+        Raises `RecordError` for a token outside the timed window that is not the prefill's, which is at position 0.
         """
-        if source == "prefill":
-            number = -1
-        else:
-            number = len(self._rounds)
-            if not self._open:
-                raise RecordError(f"run {self.run}: position {position} was emitted outside the timed window")
+        number = len(self._rounds) if self._open else -1
+        if (source == "prefill" and position == 0) == self._open:
+            place = "inside" if self._open else "outside"
+            raise RecordError(f"run {self.run}: position {position} was emitted {place} the timed window as {source}")
         self._emits.append((stream, position, token, number, source, self.clock()))
 
     def draw(self, depth: int, position: int, guess: int, drawn: int, collision: float) -> None:

@@ -14,7 +14,6 @@ from pti_loop.ledger import Trace
 from pti_loop.sampling import Choice, Sampler
 from pti_loop.settings import Settings
 
-
 Key = tuple[int, int, int]
 """Of a draw: (answer, twin, position in the answer)."""
 

@@ -24,7 +24,7 @@ _NEGLIGIBLE = 1e-30
 _COLD = 0.1
 """Below this temperature a logit over the temperature is too large for float32 to keep its differences."""
 _STEEPEST = 1e30
-"""Largest factor of a difference of logits. With it the likeliest tokens alone have any weight, and nothing overflows."""
+"""Largest factor of a difference of logits: the likeliest tokens alone have any weight, and nothing overflows."""
 
 
 def _mix(x: int) -> int:

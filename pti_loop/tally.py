@@ -1,4 +1,4 @@
-"""Counts of what went through the contexts of a run, inside its timed window and outside. Knows no engine and no method.
+"""Counts of what went through the contexts of a run, inside its timed window and outside. Knows no engine, no method.
 
 A method says what it did; a tally is kept by the contexts themselves, so that the two can be compared.
 """

@@ -17,7 +17,6 @@ from pti_loop.rollback import STRATEGIES
 from pti_loop.sampling import Sampler
 from pti_loop.state_probe import cheapest, probe
 
-
 _STRATEGIES = tuple(name for name, strategy in STRATEGIES.items() if not strategy.snapshots)
 """A decode leaves states behind its own tokens only, and a drafter decodes its guesses one by one: after each of these
 the states before it are gone."""

@@ -26,7 +26,7 @@ def test_a_round_of_no_known_phase_or_width(field, value):
         Round(**values)
 
 
-@pytest.mark.parametrize(("position", "source"), [(-1, "verified"), (0, "guessed"), (1, "prefill")])
+@pytest.mark.parametrize(("position", "source"), [(-1, "verified"), (0, "guessed")])
 def test_an_emit_that_cannot_be(position, source):
     with pytest.raises(RecordError):
         Emit(0, 0, position, 5, 0, source, 0)
@@ -34,8 +34,9 @@ def test_an_emit_that_cannot_be(position, source):
 
 def test_text_takes_the_last_word_for_a_position_and_stops_at_a_gap():
     trace = Trace(0, lambda: 0)
+    trace.emit(0, 0, 5, "prefill")
     trace.open_window()
-    for position, token, source in ((0, 5, "prefill"), (1, 6, "unverified"), (2, 7, "unverified"), (1, 8, "verified"),
+    for position, token, source in ((1, 6, "unverified"), (2, 7, "unverified"), (1, 8, "verified"),
                                     (4, 9, "verified")):  # fmt: skip
         trace.emit(0, position, token, source)
     assert trace.text() == [5, 8, 7]
@@ -58,7 +59,11 @@ def test_a_token_is_said_inside_the_window_or_not_at_all():
     trace.emit(0, 0, 5, "prefill")
     with pytest.raises(RecordError, match="run 7: position 1 was emitted outside the timed window"):
         trace.emit(0, 1, 5, "verified")
+    with pytest.raises(RecordError, match="position 1 was emitted outside the timed window as prefill"):
+        trace.emit(0, 1, 5, "prefill")
     trace.open_window()
+    with pytest.raises(RecordError, match="position 0 was emitted inside the timed window as prefill"):
+        trace.emit(0, 0, 5, "prefill")
     trace.emit(0, 1, 5, "verified")
     trace.close_window()
     with pytest.raises(RecordError, match="position 2 was emitted outside"):

@@ -9,7 +9,8 @@ from pti_loop.method import Method
 from pti_loop.parameters import Parameter, Spec
 
 SPEC = Spec("unverified", "three made up tokens a round", guesses=False,
-            parameters=(Parameter("source", "unverified", "how they are marked", choices=("unverified", "verified")),))  # fmt: skip
+            parameters=(Parameter("source", "unverified", "how they are marked",
+                                  choices=("unverified", "verified")),))  # fmt: skip
 MADE_UP = 3
 
 
