@@ -46,8 +46,9 @@ class CountedContext(_Counted):
                outputs: Sequence[int] | None = None) -> None:
         """As the engine's, counted. Raises `EngineError` on any return code but 0."""
         self._decode(tokens, positions, sequences, outputs)
-        counts = self._tally.beside if self._beside else self._tally.target
-        counts.add(len(tokens), len(tokens) if outputs is None else len(outputs))
+        size = len(tokens)
+        found = self._tally.beside if self._beside else self._tally.target
+        found.note((size, size if outputs is None else len(outputs)))
 
 
 class CountedHead(_Counted):
@@ -61,7 +62,7 @@ class CountedHead(_Counted):
                      hidden: NDArray[np.float32], outputs: Sequence[int]) -> None:  # fmt: skip
         """As the engine's, counted. Raises `EngineError` on any return code but 0."""
         self._decode_after(tokens, positions, sequences, hidden, outputs)
-        self._tally.beside.add(len(tokens), len(outputs))
+        self._tally.beside.note((len(tokens), len(outputs)))
 
 
 class CountedModel:

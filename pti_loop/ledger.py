@@ -175,8 +175,11 @@ class Trace:
 
         Raises `RecordError` for a token outside the timed window that is not the prefill's, which is at position 0.
         """
-        number = len(self._rounds) if self._open else -1
-        if (source == "prefill" and position == 0) == self._open:
+        if self._open and source != "prefill":
+            number = len(self._rounds)
+        elif source == "prefill" and position == 0 and not self._open:
+            number = -1
+        else:
             place = "inside" if self._open else "outside"
             raise RecordError(f"run {self.run}: position {position} was emitted {place} the timed window as {source}")
         self._emits.append((stream, position, token, number, source, self.clock()))

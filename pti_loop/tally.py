@@ -6,23 +6,34 @@ A method says what it did; a tally is kept by the contexts themselves, so that t
 from __future__ import annotations
 
 
-class Counts:
-    """Decodes, the tokens in them, and the rows of logits that they were asked for."""
+class Decodes:
+    """What some contexts decoded. A decode costs them one tuple; sums are made when they are asked for."""
 
-    __slots__ = ("decodes", "outputs", "tokens")
+    __slots__ = ("_each", "note")
 
     def __init__(self) -> None:
-        self.decodes = self.tokens = self.outputs = 0
+        self._each: list[tuple[int, int]] = []
+        self.note = self._each.append
+        """Takes (tokens, rows of logits that were asked for) of one decode."""
 
-    def add(self, tokens: int, outputs: int) -> None:
-        """One more decode."""
-        self.decodes += 1
-        self.tokens += tokens
-        self.outputs += outputs
+    @property
+    def decodes(self) -> int:
+        """How many."""
+        return len(self._each)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in them."""
+        return sum(tokens for tokens, _ in self._each)
+
+    @property
+    def outputs(self) -> int:
+        """Rows of logits that they were asked for."""
+        return sum(outputs for _, outputs in self._each)
 
 
 class Tally:
-    """Counts of one run: of the context that the method verifies in, and of every other that it decodes in."""
+    """Decodes of one run: of the context that the method verifies in, and of every other that it decodes in."""
 
     __slots__ = ("beside", "beside_inside", "beside_outside", "inside", "outside", "target")
 
@@ -31,8 +42,8 @@ class Tally:
 
     def reset(self) -> None:
         """A run begins, outside its window."""
-        self.inside, self.outside = Counts(), Counts()
-        self.beside_inside, self.beside_outside = Counts(), Counts()
+        self.inside, self.outside = Decodes(), Decodes()
+        self.beside_inside, self.beside_outside = Decodes(), Decodes()
         self.close()
 
     def open(self) -> None:
