@@ -14,10 +14,10 @@ from PIL import Image
 
 from bench.errors import UserError
 from bench.judge.columns import changed
-from bench.report import write_figures, write_report
+from bench.report import write_report
 from bench.report.figures import charts, curves
 from bench.report.figures.canvas import MAX_PANELS, drawing_style
-from bench.report.figures.drawing import FIGURES, FORMATS
+from bench.report.figures.drawing import FIGURES, FORMATS, write_figures
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
 from tests.report import report_stand_ins as stand_ins
