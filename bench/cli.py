@@ -142,7 +142,7 @@ def _run_sweep(rest: list[str]) -> tuple[int, Config]:
 
     outcome, config = sweep(rest)
     print("\n".join(summary(outcome)), flush=True)
-    return (1 if outcome.failed else 0), config
+    return (1 if outcome.failed or outcome.newer else 0), config
 
 
 def _all(rest: list[str]) -> int:

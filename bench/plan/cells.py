@@ -15,7 +15,7 @@ from bench.plan.compose import compose_points
 from bench.plan.config import CONFIGS, Config, ModelConfig
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
-from bench.records.cells import DamagedCell, read_cell, read_status
+from bench.records.cells import DamagedCell, is_newer, read_cell, read_status
 from bench.records.identity import cell_id, name_of_file
 from pti_loop.gguf.file_hash import sha256_of
 from pti_loop.parameters import Parameter, declare, declared, parameters_of
@@ -42,7 +42,10 @@ class Cell:
 
     @property
     def state(self) -> str:
-        """`done`, `failed`, `unsupported`, `missing`, or `damaged`: done once, with a file that cannot be read."""
+        """`done`, `failed`, `unsupported`, `missing`, `damaged`: done once, with a file that is not as it was written, or
+        `newer`: a record of a later release, which this one must leave as it is."""
+        if is_newer(self.folder):
+            return "newer"
         status = read_status(self.folder)
         if status is None:
             return "damaged" if (self.folder / "status.json").exists() else "missing"

@@ -16,10 +16,11 @@ __all__ = [
     "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "RecordError", "Round", "Run", "Step", "columns",
 ]  # fmt: skip
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the record files. 1: runs, rounds, ledger, draws, steps, counts, facts; a table may be absent. 2: the
 method has its own parameters and its declaration, and the hashes of weights and files are beside the configuration; a
-column that has a default may be absent, a column that is not known may not be there."""
+column that has a default may be absent, a column that is not known may not be there. 3: status.json holds a manifest of
+the other files."""
 
 STATUSES = ("done", "failed", "unsupported")
 ARMS = ("baseline", "again", "treatment", "sabotage", "oracle", "solo")

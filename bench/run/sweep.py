@@ -31,6 +31,7 @@ from pti_loop.gguf.file import GgufFile
 
 ROOT = Path(__file__).resolve().parents[2]
 _LAST_WORDS = 3
+NEWER = "a later release of pti-bench wrote it; update, or measure into another folder with results=FOLDER"
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
 _CHILD = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
 """Progress comes at once, and a crash names the line that it happened in."""
@@ -44,6 +45,8 @@ class Outcome:
     kept: list[Cell] = field(default_factory=list)
     failed: list[tuple[Cell, str]] = field(default_factory=list)
     unsupported: list[tuple[Cell, str]] = field(default_factory=list)
+    newer: list[tuple[Cell, str]] = field(default_factory=list)
+    """Left as they are: records of a later release."""
     seconds: float = 0.0
 
 
@@ -129,7 +132,8 @@ def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
         clear_leftovers(planned[0].folder.parent)
         states = {cell.id: cell.state for cell in planned}
         outcome.kept = [cell for cell in planned if states[cell.id] == "done"]
-        todo = [cell for cell in planned if states[cell.id] != "done"]
+        outcome.newer = [(cell, NEWER) for cell in planned if states[cell.id] == "newer"]
+        todo = [cell for cell in planned if states[cell.id] not in ("done", "newer")]
         for cell in todo:
             if states[cell.id] == "damaged":
                 print(f"damaged, measured again: {cell.id} {cell.label}", flush=True)
@@ -233,10 +237,10 @@ def _place(lines: list[str]) -> str:
 
 def summary(outcome: Outcome) -> list[str]:
     """Lines for the end of a sweep: counts, then every cell that did not work, with its reason."""
-    done = len(outcome.cells) - len(outcome.failed) - len(outcome.unsupported)
+    done = len(outcome.cells) - len(outcome.failed) - len(outcome.unsupported) - len(outcome.newer)
     lines = [f"{done} of {len(outcome.cells)} cells done ({len(outcome.kept)} were there before) "
              f"in {outcome.seconds:.0f} s"]  # fmt: skip
-    for name, group in (("failed", outcome.failed), ("unsupported", outcome.unsupported)):
+    for name, group in (("failed", outcome.failed), ("unsupported", outcome.unsupported), ("left as it is", outcome.newer)):
         lines += [f"{name}: {cell.id} {cell.label}: {reason}" for cell, reason in group]
     return lines
 
