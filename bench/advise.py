@@ -13,7 +13,7 @@ from bench.judge.predict.advice import Advice, advise
 from bench.plan.config import CONFIGS
 from bench.records.cells import REFERENCE, cell_folders
 from bench.stored import judge_stored
-from pti_loop.parameters import declare, declared, resolve
+from pti_loop.parameters import declared
 
 KEYS = ("model", "results", "machine")
 USUAL = "smollm2-135m"
@@ -58,7 +58,7 @@ def advice(model: str, results: Path, machine: str | None = None) -> tuple[Advic
         findings = judge_stored(mine)
         for told in damaged_lines(findings.cells):
             print(told, file=sys.stderr)
-        found = advise(findings, model, name, _methods()) if mine else None
+        found = advise(findings, model, name, declared()) if mine else None
         if found is not None:
             return found, root / name
     elsewhere = sorted(others - {name})
@@ -69,15 +69,10 @@ def advice(model: str, results: Path, machine: str | None = None) -> tuple[Advic
     )
 
 
-def _methods() -> dict[str, bool]:
-    """Every way of decoding that there is, and whether it guesses."""
-    return {name: declare(name, resolve(name, {})).guesses for name in declared()}
-
-
 def _this_machine() -> str:
     from bench.host.provenance import machine
 
-    return machine()["name"]
+    return str(machine()["name"])
 
 
 def model_word(model: str) -> str:

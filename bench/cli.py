@@ -229,11 +229,12 @@ def _write(config: Config, figures: bool) -> int:
     """Judge, write the report and print its verdicts; returns 1 where a cell is damaged, else 0."""
     from rich.console import Console
 
+    from bench.host.cpus import available_cpus
     from bench.report import print_predictions, print_verdicts, write_report
 
     with _without_collector():
         findings, claims = _judged(config)
-        write_report(findings, claims, Path(config.reports), figures=figures)
+        write_report(findings, claims, Path(config.reports), figures=figures, processes=available_cpus())
     console = Console()
     print_predictions(findings.predictions, console)
     print_verdicts(claims, Path(config.reports), console)

@@ -29,13 +29,13 @@ def table(findings: Any) -> str:
     index = CellIndex.of(ordered)
     rows = [
         row for row in ordered.rows("speedup")
-        if row["prompt_class"] == "all" and row["temperature"] == 0 and row["method"] != "autoregressive"
+        if row["prompt_class"] == "all" and row["temperature"] == 0 and not row["plain"]
     ]  # fmt: skip
-    parts = [_part(members, index) for _, members in grouped(rows, index)]
+    parts = [_of_machine(members, index) for _, members in grouped(rows, index)]
     return "\n\n".join(parts)
 
 
-def _part(rows: Sequence[Row], index: CellIndex) -> str:
+def _of_machine(rows: Sequence[Row], index: CellIndex) -> str:
     answers = [row for row in rows if row["scope"] == "answer"]
     sums = {row["cells"][0]: row for row in rows if row["scope"] == "aggregate"}
     lines = [

@@ -15,8 +15,8 @@ from typing import Any
 from bench.children import children
 from bench.host.cpus import available_cpus
 from bench.judge import merge
-from bench.judge.cell import Part, Profiles
-from bench.judge.damage import Judged, judge_curves, judge_whole
+from bench.judge.cell import JudgedCell, Profile
+from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
 from bench.records.cells import has_table, read_cell
 
@@ -42,9 +42,9 @@ def judge_stored(folders: Sequence[Path], processes: int | None = None) -> Findi
         found = dict(zip(first, spread(_judge_curves, first), strict=True))
         profiles = [profile for _, profile in found.values() if profile is not None]
         rest = [folder for folder in folders if folder not in found]
-        parts = dict(zip(rest, spread(partial(_judge_folder, profiles=profiles), rest), strict=True))
-    parts |= {folder: part or _judge_folder(folder, profiles) for folder, (part, _) in found.items()}
-    return merge(parts[folder] for folder in folders)
+        judged = dict(zip(rest, spread(partial(_judge_folder, profiles=profiles), rest), strict=True))
+    judged |= {folder: cell or _judge_folder(folder, profiles) for folder, (cell, _) in found.items()}
+    return merge(judged[folder] for folder in folders)
 
 
 @contextmanager
@@ -57,9 +57,9 @@ def _mapped(count: int) -> Iterator[Map]:
         yield partial(pool.map, chunksize=CHUNK)
 
 
-def _judge_curves(folder: Path) -> Judged:
+def _judge_curves(folder: Path) -> tuple[JudgedCell | None, Profile | None]:
     return judge_curves(read_cell(folder))
 
 
-def _judge_folder(folder: Path, profiles: Profiles) -> Part:
+def _judge_folder(folder: Path, profiles: Sequence[Profile]) -> JudgedCell:
     return judge_whole(read_cell(folder), profiles)

@@ -7,6 +7,7 @@ prints is of medians, for orientation.
 from __future__ import annotations
 
 import argparse
+import math
 import platform
 import subprocess
 import sys
@@ -88,11 +89,11 @@ def cases_of(fmt: str, rows: int, cols: int, names: list[str], streams: list[int
     return cases
 
 
-def blank(case: Case, cache: str, status: str, reason: str, error: float | None) -> records.Row:
-    """The row of a case without a time. `error` is relative, None where nothing was computed."""
+def blank(case: Case, cache: str, status: str, reason: str, error: float = math.nan) -> records.Sample:
+    """The row of a case without a time. `error` is relative, nan where nothing was computed."""
     v, size = case.variant, variants.weight_bytes(case.format, case.rows, case.cols)
     read = size + variants.activation_bytes(v, case.cols, case.streams)
-    return records.Row(
+    return records.Sample(
         v.name, case.format, case.streams, case.rows, case.cols, cache, status, reason, v.layout,
         size / (case.rows * case.cols), size, read, error, v.tolerance,
     )  # fmt: skip
@@ -110,7 +111,7 @@ class Session:
             self.device.open_peer(options.peer)
             self.peer = True
         self.scratch = Buffer(self.device, SCRATCH_BYTES)
-        self.rows: list[records.Row] = []
+        self.rows: list[records.Sample] = []
 
     def matrix(self, fmt: str, rows: int, cols: int, cases: list[Case]) -> None:
         """All cases of one matrix: check each, then time those that passed, in balanced blocks."""
@@ -118,7 +119,7 @@ class Session:
         for case in cases:
             reason = variants.can_run(case, self.options.arch or self.device.facts.arch)
             if reason:
-                self.rows.append(blank(case, "cold", "unsupported", reason, None))
+                self.rows.append(blank(case, "cold", "unsupported", reason))
             else:
                 able.append(case)
         if not able:
@@ -126,7 +127,7 @@ class Session:
         try:
             self._contest(fmt, rows, cols, able)
         except KernelError as error:
-            self.rows += [blank(case, "cold", "unsupported", str(error), None) for case in able]
+            self.rows += [blank(case, "cold", "unsupported", str(error)) for case in able]
             print(f"{fmt} {rows} x {cols}: {error}", file=sys.stderr)
 
     def _contest(self, fmt: str, rows: int, cols: int, cases: list[Case]) -> None:
@@ -183,7 +184,7 @@ class Session:
                 self.rows.append(
                     replace(
                         empty, status="ok", block=i, us=us, ceiling_us=float(ceiling[i]),
-                        copy_gb_s=copied / copy.times[i], peer_us=rival.times[i] if rival else None,
+                        copy_gb_s=copied / copy.times[i], peer_us=rival.times[i] if rival else math.nan,
                     )
                 )  # fmt: skip
             self._line(case, cache, entry, ceiling, rival, error)

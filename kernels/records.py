@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
@@ -13,13 +14,16 @@ from typing import Any
 
 from kernels.errors import KernelError
 
+NAN = float("nan")
+
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Sample:
     """One sample, or why there is none (status unsupported or failed, block -1). Times in microseconds of one launch.
 
-    `ceiling_us`: the fastest plain read of the same weight bytes, `peer_us`: llama.cpp's kernel, both in the same
-    block.
+    Bytes are those of one launch. `ceiling_us`: the fastest plain read of the same weight bytes, `peer_us`: llama.cpp's
+    kernel, both in the same block. nan where there is none. Raises ValueError for a time of a variant that did not
+    pass its check.
     """
 
     variant: str
@@ -32,26 +36,26 @@ class Row:
     reason: str
     layout: str
     bytes_per_weight: float
-    weight_bytes: int
-    bytes_read: int
-    max_rel_err: float | None
+    weight_bytes: float
+    bytes_read: float
+    max_rel_err: float
     tolerance: float
     block: int = -1
-    us: float | None = None
-    ceiling_us: float | None = None
-    copy_gb_s: float | None = None
-    peer_us: float | None = None
+    us: float = NAN
+    ceiling_us: float = NAN
+    copy_gb_s: float = NAN
+    peer_us: float = NAN
 
     def __post_init__(self) -> None:
-        if (self.status == "ok") != (self.us is not None and self.block >= 0):
+        if (self.status == "ok") != (not math.isnan(self.us) and self.block >= 0):
             raise ValueError(f"{self.variant}: a time belongs to a variant that passed its check, and to no other")
 
 
-COLUMNS = tuple(field.name for field in fields(Row))
+COLUMNS = tuple(field.name for field in fields(Sample))
 """Of timings.csv.gz."""
 
 
-def write(folder: Path, rows: list[Row], env: dict[str, Any]) -> None:
+def write(folder: Path, rows: list[Sample], env: dict[str, Any]) -> None:
     """Write both files. KernelError when the disk does not take them; no half file is left."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +74,7 @@ def _whole(path: Path, write_to: Callable[[Path], object]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _write_csv(path: Path, rows: list[Row]) -> None:
+def _write_csv(path: Path, rows: list[Sample]) -> None:
     with gzip.GzipFile(path, "wb", mtime=0) as packed:
         lines = _Lines()
         writer = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
@@ -89,9 +93,9 @@ class _Lines:
 
 
 def _text(value: object) -> object:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else value
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return value
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -58,14 +58,14 @@ class Parameter:
             value = value.lower() == "true"
         if isinstance(value, bool) != (wanted is bool) or (wanted is int and not isinstance(value, int)):
             raise ParameterError(f"{where}{self.name}={value} is no {_WORDS[wanted]}; {self.help}")
-        value = wanted(value)
-        if self.choices and value not in self.choices:
+        checked: Value = wanted(value)
+        if self.choices and checked not in self.choices:
             raise ParameterError(f"{where}{self.name}={value} is not a choice", str(value), self.choices)
-        if self.least is not None and value < self.least:
+        if self.least is not None and float(checked) < self.least:
             raise ParameterError(f"{where}{self.name}={value} is below {self.least}; give a larger value")
-        if self.most is not None and value > self.most:
+        if self.most is not None and float(checked) > self.most:
             raise ParameterError(f"{where}{self.name}={value} is above {self.most}; give a smaller value")
-        return value
+        return checked
 
 
 _WORDS = {bool: "truth value", int: "whole number", float: "number", str: "text"}
@@ -100,6 +100,8 @@ class Spec:
     """Whether it ends after so many rounds, so that lengths differ by design."""
     hidden: bool = False
     """Whether it reads the target's hidden states."""
+    tuned: bool = False
+    """Whether its drafter was tuned on a kind of text, so that it is compared with others off it."""
     most_streams: int | None = None
     variants: tuple[Variant, ...] = ()
 
@@ -120,6 +122,7 @@ class Declaration:
     by_rounds: bool
     label: str
     short: str
+    tuned: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """For a record."""
@@ -253,7 +256,7 @@ def declare(name: str, values: Mapping[str, Any], streams: int = 1) -> Declarati
     return Declaration(
         spec.answers, "tokens" if drafting else spec.layout, spec.guesses or drafting, repeats, by_rounds,
         label.format(**{one.name: one.default for one in parameters} | {**values, "streams": streams}),
-        _short(spec, parameters, values, streams),
+        _short(spec, parameters, values, streams), spec.tuned,
     )  # fmt: skip
 
 

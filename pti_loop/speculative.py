@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pti_loop.drafter import Drafter
 from pti_loop.loop import Decoder, verify
@@ -64,6 +68,7 @@ def decode(decoder: Decoder, prompts: Sequence[Sequence[int]], draft: int) -> No
 
 def _open(decoder: Decoder, answer: int, prompt: Sequence[int], answers: int) -> Lane:
     """Prefill one prompt, and let its drafter see it. Outside every timed window."""
+    assert decoder.source, "a method that guesses has a source"
     drafter = decoder.source.drafter(answer, decoder.sampler)
 
     def seen(start: int, length: int) -> None:
@@ -126,7 +131,10 @@ def _mark(lane: Lane) -> None:
 
 def _decode(decoder: Decoder, lanes: Sequence[Lane]) -> int:
     """The verifying decode. Returns its width. Only the newest token and the guesses behind it are outputs."""
-    tokens, places, sequences, outputs = [], [], [], []
+    tokens: list[int] = []
+    places: list[int] = []
+    sequences: list[int] = []
+    outputs: list[int] = []
     for lane in lanes:
         rows = [*lane.text[lane.held :], *lane.guesses]
         outputs += range(len(tokens) + len(rows) - len(lane.guesses) - 1, len(tokens) + len(rows))
@@ -154,8 +162,13 @@ def _watch(decoder: Decoder, lanes: Sequence[Lane]) -> None:
     first = 0
     for lane in lanes:
         end = first + len(lane.text) - lane.held + len(lane.guesses)
-        lane.drafter.watch(lane.held, lambda rows=slice(first, end): decoder.ctx.hidden()[rows])
+        lane.drafter.watch(lane.held, partial(_rows, decoder, slice(first, end)))
         first = end
+
+
+def _rows(decoder: Decoder, rows: slice) -> NDArray[np.float32]:
+    """Hidden states (rows, n_embd) of some rows of the last decode."""
+    return decoder.ctx.hidden()[rows]
 
 
 def _settle(decoder: Decoder, lane: Lane, verdict: Verdict) -> int:

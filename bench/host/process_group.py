@@ -31,7 +31,7 @@ def end(child: subprocess.Popen[Any]) -> None:
     child.wait()
 
 
-def clear_after(child: subprocess.Popen) -> threading.Thread:
+def clear_after(child: subprocess.Popen[Any]) -> threading.Thread:
     """A thread, started, that kills the child's group once the child has ended, however that came about.
 
     A group whose leader was killed goes on without it and holds the leader's pipes open. As for `end`, the child has
@@ -47,7 +47,7 @@ def clear_after(child: subprocess.Popen) -> threading.Thread:
     return thread
 
 
-def _send(child: subprocess.Popen, kind: signal.Signals) -> None:
+def _send(child: subprocess.Popen[Any], kind: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.killpg(child.pid, kind)
 

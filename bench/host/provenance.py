@@ -117,6 +117,9 @@ def engine() -> dict[str, Any]:
     Its name ends in a digest of these, so a patched library is another build. Loads the engine; raises
     `pti_loop.engine.EngineError`.
     """
+    from pti_loop.load_first import load_first
+
+    load_first()
     from pti_loop.llama import library
 
     facts = library.build()

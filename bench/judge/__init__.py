@@ -7,14 +7,12 @@ says by itself is in `bench.judge.cell`; `bench.stored` judges a folder of cells
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from bench.judge.cell import Part
+from bench.judge.cell import JudgedCell
 from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
-from bench.judge.measure.domain import domain_rows
-from bench.judge.measure.roofline import bandwidth_rows
+from bench.judge.tables import TABLES, named
 
 if TYPE_CHECKING:
     from bench.records.cells import DamagedCell, StoredCell
@@ -29,23 +27,17 @@ def judge(cells: Sequence[StoredCell | DamagedCell]) -> Findings:
     """
     first = [judge_curves(cell) for cell in cells]
     profiles = [profile for _, profile in first if profile is not None]
-    return merge(part or judge_whole(cell, profiles) for cell, (part, _) in zip(cells, first, strict=True))
+    return merge(one or judge_whole(cell, profiles) for cell, (one, _) in zip(cells, first, strict=True))
 
 
-def merge(parts: Iterable[Part]) -> Findings:
-    """The findings of all cells from those of each, in the order of the parts.
-
-    A contrast's memory is that of a whole process, so it is told only where no profile measured any.
-    """
-    parts = list(parts)
+def merge(cells: Iterable[JudgedCell]) -> Findings:
+    """The findings of all cells from those of each, in the order of the cells."""
+    cells = list(cells)
     findings = Findings()
-    for table in fields(Findings):
-        rows = getattr(findings, table.name)
-        for part in parts:
-            rows += getattr(part.findings, table.name)
-    profiled = [row for part in parts if part.profile for row in part.findings.memory]
-    findings.memory = profiled or findings.memory
-    findings.domain = domain_rows([part.answers for part in parts if part.answers])
-    shares = {part.source.cell: part.share for part in parts if part.share is not None}
-    findings.bandwidth = bandwidth_rows([part.source for part in parts if part.done], shares)
+    for name, table in TABLES.items():
+        rows = getattr(findings, name)
+        for cell in cells:
+            rows += getattr(cell.findings, name)
+        if table.joined_by:
+            rows += named(table.joined_by)([cell.gathered[name] for cell in cells if name in cell.gathered])
     return findings

@@ -1,4 +1,7 @@
-"""What was on trial in a cell, as its record declares it. Knows no method by name, and nothing about figures."""
+"""What was on trial in a cell, as its record declares it, and the arms that a contrast has.
+
+Knows no method by name, and nothing about figures.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench.records.arms import COUNTED, ROLES
+
 if TYPE_CHECKING:
     from bench.records.cells import StoredCell
+
+__all__ = ["COUNTED", "ROLES", "Arm", "arm_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,13 @@ class Arm:
     """In words."""
     short: str = ""
     """Name and whatever is not at its usual value, for a chart."""
+    tuned: bool = False
+    """Whether its drafter was tuned on a kind of text, which the prompts may name as their domain."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is plain decoding: one answer, and no guess."""
+        return self.answers == "one" and not self.guesses
 
     @property
     def independent(self) -> bool:

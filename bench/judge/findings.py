@@ -1,52 +1,49 @@
-"""What the judge found, as plain rows: one dict a fact, ready to be printed.
+"""What the judge found: one list of rows a table, and the checks of a cell. It computes no statistic.
 
-It does not know how a row was computed, and it computes no statistic. Every row names its machine, the engine build and
-the cells that it rests on.
+Every row names its machine, the engine build and the cells that it rests on; the types of rows are in
+`bench.judge.tables`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench.judge.arm import arm_of
-from bench.judge.claims.synthetic import about_model
+from bench.judge.columns import Row
+from bench.judge.tables import TABLES
+from bench.judge.tables.cell import ControlRow
 
 if TYPE_CHECKING:
     from bench.records.cells import StoredCell
 
-Row = dict[str, Any]
+__all__ = ["MARK", "OK", "VOID", "WARNING", "Control", "Findings", "Row", "is_synthetic", "model_of", "origin", "rerun"]
 
 OK, WARNING, VOID = "ok", "warning", "void"
 """How bad a control is: passed, worth reading, or the cell says nothing."""
-
-ENGINE_SETTINGS = (
-    "n_ctx", "n_batch", "n_ubatch", "threads", "kv_unified", "type_k", "type_v", "flash_attn", "n_gpu_layers",
-    "sampler",
-)  # fmt: skip
+MARK = "(synthetic)"
+"""Behind the name of a model whose weights are random."""
 
 
-@dataclass
 class Findings:
-    """Tables of the judge. The keys of a row are the columns of the report file of the same name, and extras."""
+    """The tables of the judge, each a list of rows under its name. Raises TypeError for a table that there is not."""
 
-    speedup: list[Row] = field(default_factory=list)
-    step_cost: list[Row] = field(default_factory=list)
-    acceptance: list[Row] = field(default_factory=list)
-    domain: list[Row] = field(default_factory=list)
-    memory: list[Row] = field(default_factory=list)
-    decomposition: list[Row] = field(default_factory=list)
-    predictions: list[Row] = field(default_factory=list)
-    controls: list[Row] = field(default_factory=list)
-    timeline: list[Row] = field(default_factory=list)
-    bandwidth: list[Row] = field(default_factory=list)
-    peers: list[Row] = field(default_factory=list)
-    distribution: list[Row] = field(default_factory=list)
-    cells: list[Row] = field(default_factory=list)
-    kernels: list[Row] = field(default_factory=list)
-    counters: list[Row] = field(default_factory=list)
-    ssq: list[Row] = field(default_factory=list)
-    kernel_resources: list[Row] = field(default_factory=list)
+    def __init__(self, **tables: Iterable[Any]) -> None:
+        for name in TABLES:
+            setattr(self, name, list(tables.pop(name, ())))
+        if tables:
+            raise TypeError(f"the findings have no table {', '.join(tables)}")
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> list[Any]: ...
+
+    def __repr__(self) -> str:
+        return f"Findings({', '.join(f'{name}={getattr(self, name)!r}' for name in TABLES)})"
+
+    def tables(self) -> dict[str, list[Any]]:
+        """The rows of every table, by its name."""
+        return {name: getattr(self, name) for name in TABLES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,46 +57,31 @@ class Control:
     ci_low: float = float("nan")
     ci_high: float = float("nan")
 
-    def row(self, cell: StoredCell) -> Row:
-        return {
-            **origin(cell),
-            "cell": cell.cell,
-            "control": self.control,
-            "ok": self.severity != VOID,
-            "severity": self.severity,
-            "value": self.value,
-            "ci_low": self.ci_low,
-            "ci_high": self.ci_high,
-            "sentence": self.sentence,
-        }
+    def row(self, cell: StoredCell) -> ControlRow:
+        """The check as a row of the findings."""
+        return ControlRow(
+            **origin(cell), cell=cell.cell, control=self.control, ok=self.severity != VOID, severity=self.severity,
+            value=self.value, ci_low=self.ci_low, ci_high=self.ci_high, sentence=self.sentence,
+        )  # fmt: skip
 
 
-def origin(cell: StoredCell) -> Row:
+def origin(cell: StoredCell) -> dict[str, Any]:
     """Machine, engine build and cell id: where a fact comes from."""
     return {"machine": cell.machine, "build": (cell.env.get("engine") or {}).get("build", ""), "cells": [cell.cell]}
 
 
-def subject(cell: StoredCell) -> Row:
-    """What a contrast cell is about: model, method and its parameters."""
-    config, arm = cell.config, arm_of(cell)
-    return {
-        **about_model(cell),
-        "method": arm.method,
-        **arm.parameters,
-        "parameters": dict(arm.parameters),
-        "guesses": arm.guesses,
-        "label": arm.label,
-        "short": arm.short,
-        "streams": config.get("streams", 1),
-        "temperature": float(config.get("temperature", 0.0)),
-        "n_predict": config.get("n_predict"),
-    }
+def is_synthetic(cell: StoredCell) -> bool:
+    """Whether the cell's model has random weights; a failed cell may know it from its plan alone."""
+    sources: tuple[Mapping[str, Any], ...] = (cell.facts, cell.config)
+    return any(bool((source.get("model") or {}).get("synthetic")) for source in sources)
 
 
-def settings(cell: StoredCell) -> Row:
-    """Engine settings of a cell, for the condition line above a table."""
-    engine = cell.config.get("engine") or {}
-    return {key: engine.get(key) for key in ENGINE_SETTINGS}
+def model_of(cell: StoredCell) -> dict[str, str]:
+    """`model` and `quantization` of a row. Of a model with random weights the name says so."""
+    name = str((cell.config.get("model") or {}).get("name", ""))
+    marked = is_synthetic(cell) and MARK not in name
+    return {"model": f"{name} {MARK}" if marked else name,
+            "quantization": (cell.facts.get("model") or {}).get("quantization", "")}  # fmt: skip
 
 
 def rerun(cell: StoredCell) -> str:

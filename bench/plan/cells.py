@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.errors import UserError, nearest
 from bench.plan.compose import compose_points
@@ -32,12 +33,12 @@ class Cell:
     id: str
     kind: str
     """`contrast` or `profile`."""
-    config: dict
+    config: dict[str, Any]
     folder: Path
     model_path: Path
-    peers: dict
+    peers: dict[str, Any]
     """Paths of the peer programs, which are no part of what is measured."""
-    files: dict
+    files: dict[str, Any]
     """Paths of the files that the method reads beside the model, by parameter."""
 
     @property
@@ -55,7 +56,7 @@ class Cell:
     @property
     def engine(self) -> str:
         """Name of the engine that runs it."""
-        return self.config["model"]["engine"]
+        return str(self.config["model"]["engine"])
 
     @property
     def label(self) -> str:
@@ -77,7 +78,7 @@ class Cell:
             # A pair is both programs' tokens, the batched one's at three widths.
             runs = bool(peers["llama_bench"]) + 6 * bool(peers["llama_batched_bench"])
             steps = measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 9
-            return steps + 2 * runs * peers["pairs"] * peers["n_gen"]
+            return float(steps + 2 * runs * peers["pairs"] * peers["n_gen"])
         blocks = len({item["class"] for item in config["prompts"]["items"]}) * config["measure"]["per_class"]
         method = config["method"]
         answers = config["streams"] if method["declaration"]["answers"] == "independent" else 1
@@ -85,7 +86,7 @@ class Cell:
         width = max(config["streams"], 1 + guesses)
         rounds = 2 * answers + (1 + width / 2) * (1.5 if config["temperature"] else 1)
         short = 2 * config["measure"].get("distribution", 0) * (1 + width / 2)
-        return 2 * blocks * config["measure"]["blocks_per_prompt"] * config["n_predict"] * (rounds + 1) + short
+        return float(2 * blocks * config["measure"]["blocks_per_prompt"] * config["n_predict"] * (rounds + 1) + short)
 
 
 def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str]) -> list[Cell]:
@@ -106,7 +107,7 @@ def cells(configs: list[Config], root: Path, machine: str, build: str, weights: 
     return list(found.values())
 
 
-def _common(config: Config) -> dict:
+def _common(config: Config) -> dict[str, Any]:
     """Plain values, without what is not measured."""
     values = {key: value for key, value in asdict(config).items() if key not in _NOT_MEASURED}
     path = model_path(config)
@@ -116,13 +117,13 @@ def _common(config: Config) -> dict:
     return values
 
 
-def _used_items(config: Config) -> list[dict]:
+def _used_items(config: Config) -> list[dict[str, Any]]:
     """Prompts that the cell decodes: the first of each wanted class, and what completes groups of independent ones."""
     more = config.streams - 1 if config.method.spec.answers == "independent" else 0
     classes = config.measure.classes or sorted({item["class"] for item in config.prompts.items})
     if not classes:
         raise UserError(f"the prompt set '{config.prompts.name}' has no prompts; choose another with prompts=NAME")
-    used: list[dict] = []
+    used: list[dict[str, Any]] = []
     for name in classes:
         pool = [item for item in config.prompts.items if item["class"] == name]
         if not pool:
@@ -134,7 +135,7 @@ def _used_items(config: Config) -> list[dict]:
     return used
 
 
-def _contrast_values(config: Config) -> dict:
+def _contrast_values(config: Config) -> dict[str, Any]:
     values = _common(config)
     values["prompts"]["items"] = _used_items(config)
     del values["peers"]
@@ -146,7 +147,7 @@ def _contrast_values(config: Config) -> dict:
     return values | _method_values(config)
 
 
-def _method_values(config: Config) -> dict:
+def _method_values(config: Config) -> dict[str, Any]:
     """Method and streams. One stream is plain decoding, except for methods that have no streams."""
     name, streams = config.method.name, config.streams if config.method.spec.answers != "one" else 1
     given = config.method.parameters
@@ -186,7 +187,7 @@ def method_files(config: Config) -> dict[str, Path]:
     return found
 
 
-def _profile_values(config: Config) -> dict:
+def _profile_values(config: Config) -> dict[str, Any]:
     """Plain values of what a profile times: nothing in it is drawn, so that all seeds share one."""
     values = _common(config)
     for name in ("method", "streams", "temperature", "n_predict", "prompts", "seed"):

@@ -48,7 +48,8 @@ def joined(package: str, file: str, sha256: str) -> Path:
 
 def _files(package: str) -> Iterator[Path]:
     """Files of a package and of those that it requires."""
-    for name in [package, *(_NAME.match(line)[0] for line in importlib.metadata.requires(package) or [])]:
+    required = (_NAME.match(line) for line in importlib.metadata.requires(package) or [])
+    for name in [package, *(found[0] for found in required if found)]:
         try:
             yield from (Path(file.locate()) for file in importlib.metadata.files(name) or [])
         except importlib.metadata.PackageNotFoundError:

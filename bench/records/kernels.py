@@ -14,13 +14,17 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError
 from bench.records.cells import REFERENCE, cell_folders
-from kernels.counters import Profile, read_profile
+from kernels.counters import Summary, read_profile, summarize
 from kernels.errors import KernelError
+from kernels.records import Sample
+
+__all__ = ["FOLDER", "CounterFile", "KernelRecords", "Sample", "Summary", "kernel_folders", "load_kernels"]
 
 FOLDER = "kernels"
 _PROFILE = re.compile(r"(?P<tool>[a-z0-9]+)_(?P<what>.+)_n(?P<streams>\d+)_(?P<rows>\d+)x(?P<cols>\d+)")
@@ -28,37 +32,8 @@ _FORMAT = re.compile(r"(?P<variant>.+?)_(?P<format>(?:I?Q\d\w*|SSQ|B?F16|F32))")
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One line of timings.csv.gz: a block of one case, or the one line of a case that has no times.
-
-    Bytes are those of one launch; `us` is one launch of the kernel, `ceiling_us` of a plain read of the same bytes,
-    `peer_us` of llama.cpp's own kernel, all in the same block. nan where there is none.
-    """
-
-    variant: str
-    format: str
-    streams: int
-    rows: int
-    cols: int
-    cache: str
-    status: str
-    reason: str
-    layout: str
-    bytes_per_weight: float
-    weight_bytes: float
-    bytes_read: float
-    max_rel_err: float
-    tolerance: float
-    block: int
-    us: float
-    ceiling_us: float
-    copy_gb_s: float
-    peer_us: float
-
-
-@dataclass(frozen=True, slots=True)
 class CounterFile:
-    """What a profiler said of one case. `profile` is None where its file cannot be read; `reason` says why."""
+    """What a profiler said of one case: each launch's kernel with its figures. `reason` says why a file is none."""
 
     tool: str
     variant: str
@@ -66,8 +41,10 @@ class CounterFile:
     streams: int
     rows: int
     cols: int
-    profile: Profile | None
-    reason: str
+    launches: Sequence[tuple[str, Summary]] = ()
+    missing: Sequence[str] = ()
+    """Counters that were asked for and have no value in any launch."""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +101,10 @@ def _sample(path: Path, line: int, row: dict[str, str], kinds: dict[str, str]) -
             values[name] = int(text) if kind == "int" else (float(text or "nan") if kind == "float" else text)
         except ValueError as error:
             raise UserError(f"{path}, line {line}: {name} is '{text}', expected a number") from error
-    found = Sample(**values)
+    try:
+        found = Sample(**values)
+    except ValueError as error:
+        raise UserError(f"{path}, line {line}: {error}; run `python -m bench kernels` again") from error
     timed = (found.us, found.ceiling_us, found.peer_us)
     if any(value <= 0 or math.isinf(value) for value in timed):
         raise UserError(f"{path}, line {line}: a time is not above 0; run `python -m bench kernels` again")
@@ -138,13 +118,16 @@ def _counter_file(path: Path) -> CounterFile:
         raise UserError(
             f"{path}: the name does not tell the case; call it TOOL_VARIANT_FORMAT_nSTREAMS_ROWSxCOLS.csv"
         )
-    profile, reason = None, ""
+    about = partial(
+        CounterFile, tool=named["tool"], variant=kind["variant"], format=kind["format"], streams=int(named["streams"]),
+        rows=int(named["rows"]), cols=int(named["cols"]),
+    )  # fmt: skip
     try:
-        profile = read_profile(path)
+        found = read_profile(path)
     except KernelError as error:
-        reason = str(error).replace(str(path), path.name)  # without the folder: it stands in a report
-    streams, rows, cols = (int(named[name]) for name in ("streams", "rows", "cols"))
-    return CounterFile(named["tool"], kind["variant"], kind["format"], streams, rows, cols, profile, reason)
+        # The sentence without the folder: it stands in a report.
+        return about(reason=str(error).replace(str(path), path.name))
+    return about(launches=[(one.kernel, summarize(one)) for one in found.launches], missing=found.missing)
 
 
 def _static(folder: Path) -> list[dict[str, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from bench.records.arms import ARMS, COUNTED
 from pti_loop.ledger import Draw, Emit, RecordError, Round
 from pti_loop.ledger import require as _require
 
@@ -23,8 +24,7 @@ column that has a default may be absent, a column that is not known may not be t
 the other files."""
 
 STATUSES = ("done", "failed", "unsupported")
-ARMS = ("baseline", "again", "treatment", "sabotage", "oracle", "solo")
-"""`again` is the second, identical baseline of the A/A control; `solo` is one stream in the treatment's own context."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -105,7 +105,7 @@ class Count:
     """The same with the prefix decoded in the method's own shape: another rounding, on some devices."""
 
     def __post_init__(self) -> None:
-        _require(self.arm in ("treatment", "biased"), f"count of group {self.group}: unknown arm '{self.arm}'")
+        _require(self.arm in COUNTED, f"count of group {self.group}: unknown arm '{self.arm}'")
         _require(self.count >= 0, f"count of group {self.group}: {self.count} is below 0")
         for value in (self.probability, self.moved):
             _require(-1e-9 <= value <= 1 + 1e-9, f"count of group {self.group}: probability {value} is none")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bench.plan.config import Config
 from bench.records.rows import Run
@@ -70,7 +71,7 @@ def method_settings(config: Config) -> Settings:
 
 
 def find_rollback(model: Model, spec: ContextSpec, method: Method, settings: Settings,
-                  sample: Sequence[int]) -> tuple[Settings, dict]:  # fmt: skip
+                  sample: Sequence[int]) -> tuple[Settings, dict[str, Any]]:  # fmt: skip
     """Settings with a strategy that was seen to restore the state, and what was seen. Raises `Unsupported` for none.
 
     Methods that roll nothing back get the strategy that needs nothing.
@@ -97,7 +98,8 @@ class Arms:
         self.model, self.config = model, config
         self.method = METHODS[config.method.name]
         narrow = context_spec(config, 1, 1)
-        self.settings, self.rollback = method_settings(config), {}
+        self.settings = method_settings(config)
+        self.rollback: dict[str, Any] = {}
         self._check_batch(narrow)  # the probe would decode as much
         self.settings, self.rollback = find_rollback(model, narrow, self.method, self.settings, sample)
         self.wide_spec = fit(self.method, narrow, self.settings)
@@ -173,7 +175,7 @@ class Arms:
             gc.enable()
         return trace
 
-    def facts(self) -> dict[str, dict]:
+    def facts(self) -> dict[str, dict[str, Any]]:
         """What the engine made of each arm's context."""
         return {name: ctx.facts() for name, ctx in self._contexts.items()}
 

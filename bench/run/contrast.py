@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from bench.plan.config import Config
 from bench.records.rows import Run
@@ -25,8 +26,8 @@ SINGLE = Shape(1, "sequences")
 class Result:
     """Tables and facts of a cell."""
 
-    tables: dict[str, list] = field(default_factory=lambda: {"runs": [], "rounds": [], "ledger": [], "draws": []})
-    facts: dict = field(default_factory=dict)
+    tables: dict[str, list[Any]] = field(default_factory=lambda: {"runs": [], "rounds": [], "ledger": [], "draws": []})
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def add(self, run: Run, trace: Trace) -> None:
         """Keep a run."""
@@ -46,7 +47,7 @@ def tasks(prompts: list[Prompt], config: Config, independent: bool) -> list[Task
     for kind in wanted:
         pool = [prompt for prompt in prompts if prompt.kind == kind]
         for first in range(min(config.measure.per_class, len(pool))):
-            group = (pool[first],)
+            group: tuple[Prompt, ...] = (pool[first],)
             if independent:
                 rest = pool if len(pool) >= config.streams else prompts
                 at = rest.index(pool[first])
@@ -149,13 +150,13 @@ class Contrast:
         """Both arms of a replicate share it, so that they draw from the same random numbers."""
         return self.config.seed * 1_000_003 + 2 * task.block + replicate
 
-    def _replays(self) -> tuple[list[dict], dict]:
+    def _replays(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Facts about every pair of texts, and the noise measured on the way."""
         compared: list[Comparison] = []
         noisy = min(self.config.measure.noise_prompts, len(self.tasks))
         for task in self.tasks[:noisy]:
             compared.append(self._compare("treatment", task, 0, 0))
-        rows = []
+        rows: list[dict[str, Any]] = []
         for (block, replicate, arm), trace in self.texts.items():
             if arm != "baseline":
                 rows += self._differences(self.tasks[block], replicate, arm, trace)
@@ -182,7 +183,7 @@ class Contrast:
             seed=self._seed(task, replicate), answer=answer, first=first,
         )  # fmt: skip
 
-    def _differences(self, task: Task, replicate: int, arm: str, trace: Trace) -> Iterator[dict]:
+    def _differences(self, task: Task, replicate: int, arm: str, trace: Trace) -> Iterator[dict[str, Any]]:
         """One row for each answer: where it first differs from the baseline's, and what replaying says about it."""
         for answer in range(len(task.prompts)):
             left = self.texts[task.block, replicate, "baseline"].text(answer)
@@ -199,7 +200,7 @@ class Contrast:
                 self._follow(row, first, left, right, compared[0])
             yield row
 
-    def _follow(self, row: dict, first: int, left: list[int], right: list[int], compared: Comparison) -> None:
+    def _follow(self, row: dict[str, Any], first: int, left: list[int], right: list[int], compared: Comparison) -> None:
         row["first_difference"] = {
             "position": first, "token_baseline": left[first], "token_arm": right[first],
             "gap_baseline": compared.baseline_gap[first], "gap_arm": compared.arm_gap[first],

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ Key = tuple[int, tuple[int, ...], int]
 class Held(Sampler):
     """Draws as ever, but for the first token of an answer, which is given."""
 
-    def __init__(self, held: int, *args) -> None:
+    def __init__(self, held: int, *args: Any) -> None:
         super().__init__(*args)
         self._held = held
 
@@ -51,7 +52,7 @@ class Held(Sampler):
 class Biased(Held):
     """The planted fault: a guess is taken whenever it is among the two likeliest tokens, whatever was drawn."""
 
-    def __init__(self, guesses: Sequence[int], *args) -> None:
+    def __init__(self, guesses: Sequence[int], *args: Any) -> None:
         super().__init__(guesses[0], *args)
         self._guesses = guesses
 
@@ -67,7 +68,7 @@ class Biased(Held):
 def probabilities(logits: np.ndarray, temperature: float) -> np.ndarray:
     """Softmax in float64 of float32 (n_vocab,) logits over the temperature."""
     weights = np.exp((logits.astype(np.float64) - float(logits.max())) / temperature)
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def undecided(row: np.ndarray) -> float:
@@ -94,7 +95,7 @@ class Distribution:
         self.plain = Recall(arms.model, narrow)
         self.wide = Recall(arms.model, replace(arms.wide_spec, n_ctx=room, sampler="host"))
 
-    def run(self, arms: Sequence[str] = ("treatment", "biased")) -> tuple[list[Count], dict]:
+    def run(self, arms: Sequence[str] = ("treatment", "biased")) -> tuple[list[Count], dict[str, Any]]:
         """The table and what was held fixed. The contexts are freed in the end."""
         try:
             prompt, held, known = self._place()
@@ -136,9 +137,9 @@ class Distribution:
                     chosen = start, text[position - 1], text[position - 1 :]
         return chosen
 
-    def _count(self, arm: str, prompt: Prompt, held: int, known: list[int]) -> dict[Key, Counter]:
+    def _count(self, arm: str, prompt: Prompt, held: int, known: list[int]) -> dict[Key, Counter[int]]:
         """Draws of all runs, by position, prefix and whether a guess was compared."""
-        counts: dict[Key, Counter] = defaultdict(Counter)
+        counts: dict[Key, Counter[int]] = defaultdict(Counter[int])
         runs, streams = self._runs(), self._streams()
         task = Task(0, (prompt,) * streams)
         first = self._logits(self.plain, Shape(1, "tokens"), prompt, [held])
@@ -159,7 +160,7 @@ class Distribution:
                 self.progress(0.9 + 0.05 * ((arm == "biased") + number / runs), f"distribution of the {arm} arm")
         return counts
 
-    def _rows(self, arm: str, prompt: Prompt, held: int, counts: dict[Key, Counter]) -> list[Count]:
+    def _rows(self, arm: str, prompt: Prompt, held: int, counts: dict[Key, Counter[int]]) -> list[Count]:
         """Counts beside probabilities, for the most frequent prefixes."""
         large = [key for key in counts if counts[key].total() >= LEAST_DRAWS]
         large.sort(key=lambda key: (-counts[key].total(), key))
@@ -172,9 +173,11 @@ class Distribution:
             )
             named = np.flatnonzero(exact >= NAMED).tolist()
             seen = [counts[key][token] for token in named]
-            rest = (max(1 - float(p[named].sum()), 0.0) for p in (exact, moved))
-            cells = [*zip(named, seen, exact[named].tolist(), moved[named].tolist(), strict=True),
-                     (-1, counts[key].total() - sum(seen), *rest)]  # fmt: skip
+            rest, moved_rest = (max(1 - float(p[named].sum()), 0.0) for p in (exact, moved))
+            cells: list[tuple[int, int, float, float]] = [
+                *zip(named, seen, exact[named].tolist(), moved[named].tolist(), strict=True),
+                (-1, counts[key].total() - sum(seen), rest, moved_rest),
+            ]
             told = " ".join(map(str, prefix))
             rows += [Count(arm, prompt.id, group, position, told, tested, *cell) for cell in cells]
         return rows

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +27,9 @@ class Recall:
         self.spec = replace(self.inner.spec, n_seq_max=spec.n_seq_max)
         self.n_vocab, self.clock = self.inner.n_vocab, self.inner.clock
         self._spare = spec.n_seq_max
-        self._kept: tuple | None = None
+        self._kept: tuple[Any, ...] | None = None
         self._rows = np.zeros((0, self.n_vocab), dtype=np.float32)
-        self._recalled: tuple | None = None
+        self._recalled: tuple[Any, ...] | None = None
         """Arguments of the last decode when a copy took its place."""
 
     def decode(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
@@ -78,7 +79,7 @@ class Recall:
         """As the engine's."""
         return self.inner.length(sequence)
 
-    def facts(self) -> dict:
+    def facts(self) -> dict[str, Any]:
         """As the engine's, with its one more sequence."""
         return self.inner.facts()
 
@@ -86,7 +87,7 @@ class Recall:
         """As the engine's."""
         self.inner.close()
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         """What else an engine's context has. The copy did not bring it, so the prompt is evaluated after all."""
         if self._recalled:
             arguments, self._recalled = self._recalled, None

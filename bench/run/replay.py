@@ -99,7 +99,7 @@ def compare(baseline: tuple[Context, Shape], arm: tuple[Context, Shape], prompt:
             u = uniform(seed, answer * TWINS, position)
             left_cdf, right_cdf = cumulative(left, temperature), cumulative(right, temperature)
             result.cdf_noise.append(float(np.abs(left_cdf - right_cdf).max()))
-            drawn = int(min(np.searchsorted(right_cdf, u, side="right"), len(right_cdf) - 1))
+            drawn = min(int(np.searchsorted(right_cdf, u, side="right")), len(right_cdf) - 1)
             rival = first[1] if first and first[0] == position else drawn
             gaps = _cdf_gap(left_cdf, u, rival), _cdf_gap(right_cdf, u, int(token))
         result.baseline_gap.append(gaps[0])
@@ -108,7 +108,8 @@ def compare(baseline: tuple[Context, Shape], arm: tuple[Context, Shape], prompt:
     return result
 
 
-def _args(side: tuple[Context, Shape], prompt: Sequence[int], tokens: Sequence[int]):
+def _args(side: tuple[Context, Shape], prompt: Sequence[int],
+          tokens: Sequence[int]) -> tuple[Context, Sequence[int], Sequence[int], Shape]:  # fmt: skip
     ctx, shape = side
     return ctx, prompt, tokens, shape
 

@@ -9,6 +9,7 @@ import gc
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from bench.plan.config import Config
 from bench.records.rows import Step
@@ -140,7 +141,7 @@ def _series(ctx: Context, batches: Iterator[Batch], layout: str, half: int) -> l
     return [replace(step, settled=int(place >= first)) for place, step in enumerate(found)]
 
 
-def memory_by_streams(model: Model, config: Config, kv_bytes_per_token: int, state_bytes: int) -> list[dict]:
+def memory_by_streams(model: Model, config: Config, kv_bytes_per_token: int, state_bytes: int) -> list[dict[str, Any]]:
     """Bytes of a context's buffers for 1, 2, 3, 4 and 8 streams, beside what the model's metadata says they take."""
     rows = []
     for streams in _STREAMS:

@@ -13,6 +13,7 @@ SPEC = Spec(
     help="the same weights with a LoRA adapter draft",
     parameters=(DRAFT, Parameter("adapter", "models/smollm2-135m-pydoc/smollm2-135m-pydoc.lora.F16.gguf",
                                  "the adapter's file", kind="file"), DRAWS, ROLLBACK),
+    tuned=True,
 )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ class BesideModel(Source):
         name = cheapest(found).strategy
         strategy = STRATEGIES[name]
         per_answer = 1 + strategy.spares
-        self._make = lambda ctx, answer: strategy.make(ctx, answer, answer + target.answers)
+        self._strategy, self._answers = strategy, target.answers
         sequences = per_answer * target.answers
         self._ctx = context(replace(spec, n_seq_max=sequences, n_outputs=sequences,
                                     snapshots=target.settings.draft if strategy.snapshots else 0))  # fmt: skip
@@ -38,7 +38,8 @@ class BesideModel(Source):
     def drafter(self, answer: int, sampler: Sampler) -> Drafter:
         """A drafter in the sequence of that answer."""
         speak = speaker(sampler, answer, self._settings.draws)
-        return ModelDrafter(self._ctx, self._make(self._ctx, answer), speak, answer)
+        rollback = self._strategy.make(self._ctx, answer, answer + self._answers)
+        return ModelDrafter(self._ctx, rollback, speak, answer)
 
     def facts(self) -> dict[str, Any]:
         """What drafts, and how its context turned out."""

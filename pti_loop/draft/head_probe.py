@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +32,9 @@ class Pairing:
         """Whether the head is worth asking as a drafter: not unless fed with a state that only later tokens have."""
         share = (self.t_plus_1 + self.t_plus_2) / 2
         error = (2 * share * (1 - share) / max(self.n, 1)) ** 0.5
-        return self.t_plus_1 - self.t_plus_2 <= SURE * error
+        return bool(self.t_plus_1 - self.t_plus_2 <= SURE * error)
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """Plain values, for a record."""
         return asdict(self)
 
@@ -49,8 +50,8 @@ def pairing(trunk: Context, head: Head, tokens: Sequence[int]) -> Pairing:
         hidden.append(trunk.hidden()[-1].copy())
     trunk.clear()
     before = np.stack([np.zeros_like(hidden[0]), *hidden[:-1]])
-    shares = [_agreement(head, tokens, rows, said) for rows in (before, np.stack(hidden))]
-    return Pairing(*shares, n=len(tokens) - 1)
+    first, second = (_agreement(head, tokens, rows, said) for rows in (before, np.stack(hidden)))
+    return Pairing(first, second, n=len(tokens) - 1)
 
 
 def _agreement(head: Head, tokens: list[int], rows: np.ndarray, said: list[int]) -> float:

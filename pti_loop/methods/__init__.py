@@ -27,7 +27,9 @@ class _Methods(Mapping[str, Method]):
 def _method(name: str) -> Method:
     module = import_module(module_of(name))
     if name not in drafters():
-        return module.Loop(module.SPEC)
+        made = module.Loop(module.SPEC)
+        assert isinstance(made, Method)
+        return made
     from pti_loop.guessing import Guessing
 
     return Guessing(module.SPEC)

@@ -71,7 +71,8 @@ class _Stagger:
         self.streams = decoder.settings.streams
         self.slides = decoder.settings.rebuild == "none"
         self.publishes = decoder.settings.emission == "published"
-        self.head: Mtp | None = decoder.source.drafter(0, decoder.sampler) if decoder.source else None
+        made = decoder.source.drafter(0, decoder.sampler) if decoder.source else None
+        self.head = made if isinstance(made, Mtp) else None
         self.startup_rounds = 0
         self.done = 1
         self.emitted = 1
@@ -80,9 +81,12 @@ class _Stagger:
     def run(self) -> None:
         self.ctx.clear()
         head = self.head
-        first = self.decoder.prefill(
-            self.prompt, 0, watch=lambda start, length: head and head.watch(start, self.ctx.hidden)
-        )
+
+        def seen(start: int, length: int) -> None:
+            if head:
+                head.watch(start, self.ctx.hidden)
+
+        first = self.decoder.prefill(self.prompt, 0, watch=seen)
         if head:
             head.begin([*self.prompt, first], len(self.prompt))
         self.trace.open_window()
@@ -211,4 +215,5 @@ class _Stagger:
 
     def _ask(self) -> tuple[int, int]:
         """The head's guess behind the newest one. Its time is the loop's own: no decode of the model."""
+        assert self.head, "only a stagger with a head asks"
         return self.head.propose_behind(self.tokens[1:]), 0

@@ -30,7 +30,7 @@ def test_advice_in_the_terminal(few: Path, capsys) -> None:
     told = capsys.readouterr().out
     assert told.startswith("smollm2-135m on amd-epyc-2c, engine 0.3.36-0c1e57098-cpu; 3 cells in ")
     assert "1.26   1.18 to 1.35" in told
-    assert "jacobi x4: 0.41x; acceptance too low: 0.03, it pays from 0.72" in told
+    assert "jacobi window=4: 0.41x; acceptance too low: 0.03, it pays from 0.72" in told
     assert "python -m bench sweep model=smollm2-135m method=stagger" in told
 
 

@@ -43,7 +43,7 @@ def root(tmp_path: Path) -> Path:
     object.__setattr__(stepped, "steps", profile_cell({1: 50}).steps)
     cells = [
         *(guess_cell(cell=f"cell{number:02d}") for number in range(9)), failed, stepped,
-        guess_cell(repeating, cell="cell-twice", method={"emission": "published"}),
+        guess_cell(repeating, cell="cell-twice", method={"name": "stagger"}),
         guess_cell(cell="cell-void", change=lambda builder: builder.runs.pop()),
         profile_cell({1: 50, 3: 40}), profile_cell({1: 20, 3: 30}, cell="profile00001", layout="sequences"),
         guess_cell(cell="zz-after"),

@@ -9,7 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from bench.judge.case import Case
 from bench.records.rows import TABLES, Draw, Emit, Round, Run, Step, columns
+from pti_loop.parameters import declare, resolve
 
 MS = 1_000_000
 
@@ -32,6 +34,11 @@ class Cell:
         "machine": {"name": "box", "cpu": "toy", "gpus": []}, "engine": {"build": "b1", "llama_cpp_commit": "c1"},
         "time_utc": "2026-07-01T00:00:00Z"})  # fmt: skip
     status: dict[str, Any] = field(default_factory=lambda: {"state": "done", "reason": "", "seconds": 1.0})
+
+
+def case_of(cell: Cell) -> Case:
+    """The cell as measures take it, with no profile beside it."""
+    return Case(cell)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -72,18 +79,22 @@ def default_facts() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def method_of(name: str = "jacobi", streams: int = 1, **parameters: Any) -> dict[str, Any]:
+    """A method as a record has it: its own parameters, and what it declares with these values."""
+    own = resolve(name, parameters)
+    return {"name": name, "parameters": own, "declaration": declare(name, own, streams).as_dict()}
+
+
 def default_config(**over: Any) -> dict[str, Any]:
+    """A configuration as a cell has it; `method` is the name and the parameters that are not at their usual values."""
     config: dict[str, Any] = {
         "kind": "contrast", "model": {"name": "toy"}, "streams": 1, "temperature": 0.0, "n_predict": 41, "seed": 1,
-        "method": {"name": "jacobi", "emission": "distinct", "rebuild": "none", "draws": "independent",
-                   "stop": "tokens"},
         "engine": {"n_ctx": 512, "threads": 2, "type_k": "f16", "type_v": "f16", "flash_attn": "auto",
                    "kv_unified": True, "n_gpu_layers": 0},
     }  # fmt: skip
     method = over.pop("method", {})
     config.update(over)
-    config["method"] = {**config["method"], **method}
-    return config
+    return config | {"method": method_of(streams=config["streams"], **method)}
 
 
 class Builder:

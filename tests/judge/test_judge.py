@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bench.judge import judge
-from bench.judge.measure.intervals import mean_estimate
-from bench.judge.measure.speedup import SpeedUp
+from bench.judge.columns import changed
+from bench.judge.tables.contrast import SpeedUp
 from bench.records.rows import RecordError
 from tests.judge.judge_cells import Arm, Builder, Cell, default_config, guess_cell, profile_cell, wobble
 
@@ -107,8 +107,11 @@ def test_a_class_without_grades_has_no_row() -> None:
 
 
 def test_a_speedup_without_a_grade_cannot_be_built() -> None:
+    row = judge([guess_cell()]).speedup[0]
     with pytest.raises(RecordError, match="without a lossless grade"):
-        SpeedUp("answer", mean_estimate(np.zeros(3), "prompts"), 1.0, 1.0, None)
+        changed(row, lossless="")
+    with pytest.raises(TypeError, match="lossless"):
+        SpeedUp(**{name: row[name] for name in row.columns if name != "lossless"})
 
 
 def test_every_cell_is_listed_with_its_state() -> None:

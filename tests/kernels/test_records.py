@@ -1,6 +1,7 @@
 """Records are whole or absent, and a time belongs to a variant that passed."""
 
 import json
+import math
 
 import pytest
 
@@ -15,17 +16,17 @@ def row(**changes):
         "weight_bytes": 3360, "bytes_read": 4000,
         "max_rel_err": 0.005, "tolerance": 0.01, "block": 0, "us": 2.5,
     }  # fmt: skip
-    return records.Row(**{**fields, **changes})
+    return records.Sample(**{**fields, **changes})
 
 
-@pytest.mark.parametrize("changes", [{"status": "failed"}, {"us": None}, {"block": -1}, {"status": "unsupported"}])
+@pytest.mark.parametrize("changes", [{"status": "failed"}, {"us": math.nan}, {"block": -1}, {"status": "unsupported"}])
 def test_a_row_that_makes_no_sense_cannot_be_built(changes):
     with pytest.raises(ValueError, match="packed_mma"):
         row(**changes)
 
 
 def test_written_and_read_back(tmp_path):
-    rows = [row(peer_us=5.0), row(status="unsupported", reason="no such chip, here", us=None, block=-1)]
+    rows = [row(peer_us=5.0), row(status="unsupported", reason="no such chip, here", us=math.nan, block=-1)]
     records.write(tmp_path / "a", rows, {"gpu": "none"})
     back = records.read_csv(tmp_path / "a" / "timings.csv.gz")
     assert tuple(back[0]) == records.COLUMNS

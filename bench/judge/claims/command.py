@@ -20,8 +20,9 @@ SWEEP = "python -m bench sweep"
 KERNELS = "python -m bench kernels"
 TEMPERATURES, OF_ANY = (0.3, 0.6, 0.8, 1.0), (0.0, 0.3, 0.7, 1.0)
 STREAMS = (2, 3, 4)
-USUAL_WIDTHS = 16
-"""A profile goes up to this width unless it is told otherwise."""
+USUAL_WIDTHS = 8
+"""A profile times one token in each of up to so many sequences at every width; beyond, and of tokens of one sequence,
+some widths and always the last one that it is told."""
 _FROM_CONDITIONS = ("n_predict", "n_ctx", "type_k", "flash_attn", "temperature")
 
 
@@ -59,9 +60,8 @@ def _override(claim: Claim, key: str, name: str, value: Any) -> Iterator[str]:
         if value != "all":
             yield f"{name}=[{','.join(values)}]"
     elif key == "width":
-        widest = max(values, key=float)
-        if claim.scope.get("layout") == "tokens" or float(widest) > USUAL_WIDTHS:
-            yield f"{name}={widest}"
+        if claim.scope.get("layout") == "tokens" or max(map(float, values)) > USUAL_WIDTHS:
+            yield f"{name}={','.join(values)}"
     else:
         yield f"{name}={','.join(values)}"
 

@@ -12,6 +12,9 @@ from bench.judge.claims.rows import Row, cells, figure, interval, measured
 from bench.judge.claims.sheet import Claim
 
 CONFIDENCE = 0.95
+SPEEDS = ("speedup", "rate", "aggregate")
+TWICE = 1.001
+"""A counter that reads more than this times the distinct tokens counts some of them again."""
 REFUTING = 0.999
 """A true claim would be refuted in one sweep of twenty at 95 %; a refutation needs more."""
 _FURTHER = NormalDist().inv_cdf((1 + REFUTING) / 2) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
@@ -60,6 +63,8 @@ def published_range(claim: Claim) -> tuple[float, float]:
 def of_row(claim: Claim, row: Row, verdict: str, reason: str) -> Outcome:
     """An outcome that rests on one row."""
     low, high = interval(row, claim) or (None, None)
+    counted, distinct = figure(row, "counted_tok_s"), figure(row, "tok_s")
+    twice = claim.metric in SPEEDS and counted is not None and distinct is not None and counted > TWICE * distinct
     return Outcome(
         verdict,
         reason,
@@ -67,8 +72,8 @@ def of_row(claim: Claim, row: Row, verdict: str, reason: str) -> Outcome:
         low,
         high,
         cells=tuple(cells([row])),
-        counted=figure(row, "counted_tok_s"),
-        distinct=figure(row, "tok_s"),
+        counted=counted if twice else None,
+        distinct=distinct if twice else None,
     )
 
 

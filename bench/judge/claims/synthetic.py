@@ -10,31 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bench.judge.claims.names import SYNTHETIC
-
 if TYPE_CHECKING:
     from bench.judge.claims.sheet import Claim
-    from bench.records.cells import StoredCell
 
-MARK = SYNTHETIC
 _OF_THE_TEXT = ("acceptance", "lossless", "tokens_per_round")
 """Metrics that say something about what a model wrote."""
 _OF_THE_SHAPE = ("step_cost", "memory", "bandwidth")
 """Tables whose figures the shape and the format of the weights decide."""
-
-
-def is_synthetic(cell: StoredCell) -> bool:
-    """Whether the cell's model has the mark; a failed cell may know it from its plan alone."""
-    return any(bool((source.get("model") or {}).get("synthetic")) for source in (cell.facts, cell.config))
-
-
-def about_model(cell: StoredCell) -> dict[str, Any]:
-    """`model` and `quantization` of a row; for a model with random weights the name says so, and `synthetic` is set."""
-    name = (cell.config.get("model") or {}).get("name", "")
-    row = {"model": name, "quantization": (cell.facts.get("model") or {}).get("quantization", "")}
-    if not is_synthetic(cell):
-        return row
-    return {**row, "model": name if MARK in name else f"{name} {MARK}", "synthetic": True}
 
 
 def no_evidence(claim: Claim, table: str, row: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from bench.judge.claims.arithmetic import FORMULAS, recompute
 from bench.judge.claims.checks import WIDEST
 from bench.judge.claims.outcome import (
+    TWICE,
     Outcome,
     number,
     of_row,
@@ -33,7 +34,7 @@ OPEN = " The 95 % interval excludes it and the 99.9 % one does not, so measure m
 def _counted_beside(row: Row) -> str:
     """The counted figure beside the distinct one, where a loop counts tokens that it had emitted before."""
     counted, distinct = figure(row, "counted_tok_s"), figure(row, "tok_s")
-    if counted is None or distinct is None or counted <= distinct * 1.001:
+    if counted is None or distinct is None or counted <= distinct * TWICE:
         return ""
     ratio = figure(row, "counted_speedup")
     return (
@@ -185,7 +186,10 @@ def _not_by_construction(claim: Claim) -> str:
 
 
 def lossless(claim: Claim, row: Row, other: str) -> Outcome:
-    """Every token of every answer is the baseline's; up to measured near-ties where the rule says so."""
+    """Every token of every answer is the baseline's; up to measured near-ties where the rule says so.
+
+    What another machine rounds otherwise says nothing about one that the claim names; a wrong token does.
+    """
     grade, share = row.get("lossless"), figure(row, "identical_share")
     if grade not in GRADES or share is None:
         return of_row(claim, row, "inconclusive", f"The record has no lossless grade for {label(row)}.")
@@ -197,6 +201,8 @@ def lossless(claim: Claim, row: Row, other: str) -> Outcome:
     if claim.rule.grade == "near_tie":
         return of_row(claim, row, "reproduced", f"The output is plain decoding's but for measured near-ties: {shown}.")
     why = "the others part at near-ties, where a decode of another width rounds otherwise"
+    if other:
+        return of_row(claim, row, "not_comparable", f"How a machine rounds is its own: {shown}; {why}.{other}")
     return of_row(claim, row, "refuted", f"The output is not identical: {shown}; {why}.")
 
 

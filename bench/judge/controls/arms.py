@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.judge.arm import arm_of
 from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.judge.measure.acceptance import draws_disagree
 from bench.judge.measure.intervals import CONTROL_CONFIDENCE, Estimate
-from bench.judge.measure.layout import design
-from bench.judge.measure.lossless import DIVERGENT, grade_arm, unexplained
+from bench.judge.measure.layout import pairs_design
+from bench.judge.measure.lossless import grade_arm, unexplained
+from bench.judge.tables.contrast import DIVERGENT
+from bench.records.arms import TREATED
 
 if TYPE_CHECKING:
+    from bench.judge.case import Case
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 
@@ -36,10 +38,10 @@ Rule = Callable[[int, int, bool, "Estimate | None"], tuple[list[str], bool, str]
 """(accepted, verified, near ties excuse, speed against the baseline) -> (faults, oddity to warn of, what is told)."""
 
 
-def arm_controls(cell: StoredCell, table: RunTable) -> list[Control]:
+def arm_controls(case: Case) -> list[Control]:
     """All checks of this module for one cell."""
-    proposes = arm_of(cell).guesses
-    compared = [arm for arm in ("treatment", "sabotage", "oracle") if table.of(arm).any()]
+    cell, table, proposes = case.cell, case.runs, case.arm.guesses
+    compared = [arm for arm in TREATED if table.of(arm).any()]
     hidden = unexplained(cell, table, compared)
     controls = [same_arm_twice(cell, table), noise(cell), grades(cell, hidden.get("treatment")), denominator(table)]
     if proposes:
@@ -55,10 +57,9 @@ def arm_controls(cell: StoredCell, table: RunTable) -> list[Control]:
 
 def ratio_of(table: RunTable, arm: str) -> Estimate | None:
     """Speed of a control arm against the baseline, over replicate pairs; None when it did not run."""
-    mine, base = table.code_of(arm), table.code_of("baseline")
-    layout = design(table.arm_code, table.block, table.prompt_code, table.order, mine, base, pairs=True)
+    design = pairs_design(table, arm)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return None if layout is None else layout.contrast(np.log(table.rate / table.concurrent))
+        return None if design is None else design.contrast(np.log(table.rate / table.concurrent))
 
 
 def same_arm_twice(cell: StoredCell, table: RunTable) -> Control:

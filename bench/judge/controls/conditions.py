@@ -11,19 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.judge.arm import arm_of
+from bench.judge.engine_settings import FREE, SHARED
 from bench.judge.findings import OK, VOID, WARNING, Control, rerun
+from bench.records.arms import TREATED
 
 if TYPE_CHECKING:
+    from bench.judge.case import Case
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 
-MUST_MATCH = (
-    "build", "layers_offloaded", "n_layer", "type_k", "type_v", "flash_attn", "threads", "threads_batch", "sampler",
-    "backends", "sha256", "mmap",
-)  # fmt: skip
-TREATMENT_MAY_DIFFER = ("n_seq_max", "n_ctx", "kv_unified", "n_batch", "n_ubatch")
-"""What several sequences need; the solo arm shows what that costs one stream. Batch sizes follow the context's size,
-and no decode step fills them."""
 CLOCK_DROP = 0.95
 
 
@@ -31,7 +27,7 @@ def different_settings(
     left: Mapping[str, Any], right: Mapping[str, Any], allowed: Collection[str] = ()
 ) -> list[str]:
     """Settings that make two records incomparable, as `name left against right`; a setting only one side has counts."""
-    names = [name for name in (*MUST_MATCH, *TREATMENT_MAY_DIFFER) if name in left or name in right]
+    names = [name for name in SHARED if name in left or name in right]
     return [
         f"{name} {left.get(name)} against {right.get(name)}"
         for name in names
@@ -39,8 +35,9 @@ def different_settings(
     ]
 
 
-def conditions(cell: StoredCell, table: RunTable) -> list[Control]:
+def conditions(case: Case) -> list[Control]:
     """All checks of this module for one cell."""
+    cell, table = case.cell, case.runs
     return [same_engine(cell), nothing_cached(cell, table), balanced(cell, table), steady_clock(cell, table),
             *sound_ledger(cell, table)]  # fmt: skip
 
@@ -51,7 +48,7 @@ def same_engine(cell: StoredCell) -> Control:
     base, treated = engines.get("baseline"), engines.get("treatment")
     if not base or not treated:
         return Control("engine", WARNING, "the engine's settings were not recorded for both arms")
-    differing = different_settings(base, treated, TREATMENT_MAY_DIFFER)
+    differing = different_settings(base, treated, FREE)
     if not differing:
         return Control("engine", OK, "both arms ran with the same engine settings", 0.0)
     return Control(
@@ -121,7 +118,7 @@ def steady_clock(cell: StoredCell, table: RunTable) -> Control:
 def sound_ledger(cell: StoredCell, table: RunTable) -> list[Control]:
     """No token twice, none beyond what was asked for, none skipped; except where the method declares that it does."""
     tokens, arm = table.tokens, arm_of(cell)
-    treated = table.of("treatment") | table.of("sabotage") | table.of("oracle")
+    treated = table.any_of(TREATED)
     excused = treated & arm.repeats
     twice, total = int(tokens.duplicates.sum()), int(tokens.counted.sum() + tokens.first.sum())
     controls = [

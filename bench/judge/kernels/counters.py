@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.findings import Row
 from bench.judge.kernels.times import origin
-from kernels.counters import Launch, Summary, summarize
+from bench.judge.tables.kernels import Counter
 
 if TYPE_CHECKING:
-    from bench.records.kernels import CounterFile, KernelRecords
+    from bench.records.kernels import CounterFile, KernelRecords, Summary
 
 NAN = float("nan")
 FIGURES = ("us", "dram_bytes", "dram_write_bytes", "l2_bytes", "l2_hit_rate", "share_of_peak", "registers")
@@ -24,7 +23,7 @@ HELPERS = re.compile(r"quanti[sz]e|memset|memcpy|fill", re.IGNORECASE)
 """Kernels that a case launches beside the one that it is about."""
 
 
-def counter_rows(records: KernelRecords) -> list[Row]:
+def counter_rows(records: KernelRecords) -> list[Counter]:
     """One row a kernel's name and file: medians over its launches. One that cannot be read is a row that says why."""
     sizes = {
         (one.variant, one.format, one.streams, one.rows, one.cols): one.weight_bytes
@@ -34,18 +33,18 @@ def counter_rows(records: KernelRecords) -> list[Row]:
     for file in records.counters:
         weights = sizes.get((file.variant, file.format, file.streams, file.rows, file.cols), NAN)
         about = {**origin(records), **_about(file), "weight_bytes": weights}
-        if file.profile is None:
-            rows.append(about | {"kernel": file.variant, "helper": False, "void": True, "void_reason": file.reason})
+        if file.reason:
+            rows.append(Counter(**about, kernel=file.variant, void=True, void_reason=file.reason))
             continue
-        by_kernel: dict[str, list[Launch]] = {}
-        for launch in file.profile.launches:
-            by_kernel.setdefault(_short(launch.kernel), []).append(launch)
+        by_kernel: dict[str, list[Summary]] = {}
+        for kernel, summary in file.launches:
+            by_kernel.setdefault(_short(kernel), []).append(summary)
         for kernel, launches in by_kernel.items():
-            rows.append(about | _figures(kernel, launches, weights) | {"missing": " ".join(file.profile.missing)})
+            rows.append(Counter(**about, **_figures(kernel, launches, weights), missing=" ".join(file.missing)))
     return rows
 
 
-def _about(file: CounterFile) -> Row:
+def _about(file: CounterFile) -> dict[str, Any]:
     return {
         "tool": file.tool, "variant": file.variant, "format": file.format, "width": file.streams,
         "streams": file.streams, "rows": file.rows, "cols": file.cols,
@@ -59,9 +58,8 @@ def _short(kernel: str) -> str:
     return name[: end + 1] if end >= 0 else name.split("(")[0]
 
 
-def _figures(kernel: str, launches: list[Launch], weights: float) -> Row:
-    told = [summarize(launch) for launch in launches]
-    row: Row = {name: _median(told, name) for name in FIGURES}
+def _figures(kernel: str, launches: list[Summary], weights: float) -> dict[str, Any]:
+    row: dict[str, Any] = {name: _median(launches, name) for name in FIGURES}
     helper = bool(HELPERS.search(kernel))
     row |= {
         "kernel": kernel,

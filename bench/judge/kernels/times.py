@@ -2,20 +2,20 @@
 
 It knows no source and no launch. A kernel whose check failed has no time here, and a time below that of a plain read of
 the same bytes voids the row. Every ratio is paired inside a block: its value is the median, its interval that of the
-geometric mean (`statistics.mean_estimate`), as for peers.
+geometric mean (`intervals.mean_estimate`), as for peers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from bench.judge.findings import Row
 from bench.judge.measure.intervals import mean_estimate
+from bench.judge.tables.kernels import Kernel
 
 if TYPE_CHECKING:
     from bench.records.kernels import KernelRecords, Sample
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 NAN = float("nan")
 READ = "stream_read"
 """The variant that is a plain read: its own ceiling."""
-NO_PRODUCT = (READ, "weight_only")
-"""Variants that multiply nothing with activations, so that no stream's time is compared with theirs."""
+NO_PRODUCT = (READ, "weight_only", "softmax", "verify", "twin_scores")
+"""Variants that multiply no matrix with activations, so that no stream's time is compared with theirs."""
 CELL = "kernels"
 """What the rows rest on: the folder of that name beside the machine's cells."""
 
 Key = tuple[Any, ...]
 
 
-def origin(records: KernelRecords) -> Row:
+def origin(records: KernelRecords) -> dict[str, Any]:
     """Machine, llama.cpp's build and the folder: where a fact comes from."""
     env = records.env
     compiler = env.get("compiler", "")
@@ -45,23 +45,47 @@ def origin(records: KernelRecords) -> Row:
     }
 
 
-def kernel_rows(records: KernelRecords) -> list[Row]:
-    """One row a case, in the order of the records: the columns of reports/kernels.csv."""
+def kernel_rows(records: KernelRecords) -> list[Kernel]:
+    """One row a case, in the order of the records."""
     cases = {key: _checked(samples) for key, samples in _cases(records.samples).items()}
     times = {key: _by_block(samples, lambda one: one.us) for key, samples in cases.items()}
     peers = {key: _by_block(samples, lambda one: one.peer_us) for key, samples in cases.items()}
-    fastest = _fastest_single(times)
+    single = _fastest_single(times)
     rows = []
     for key, samples in cases.items():
         row = {**origin(records), **_about(samples[0])}
         if samples[0].status == "ok":
             row |= _timed(samples, records.env)
             row |= _relative("relative_cost", times[key], times.get(_single(key), {}))
-            row |= _relative("cost_over_best_single", times[key], times.get(fastest.get(_matrix(key), ()), {}))
+            row |= _relative("cost_over_best_single", times[key], times.get(single.get(_matrix(key), ()), {}))
             row |= _relative("llama_cpp_relative_cost", peers[key], peers.get(_single(key), {}))
             row |= _voided(row)
         rows.append(row)
-    return rows
+    best = fastest(rows)
+    return [Kernel(**row, fastest=any(row is one for one in best)) for row in rows]
+
+
+def is_sound(row: Mapping[str, Any]) -> bool:
+    """Whether a row has a time that counts."""
+    return row["status"] == "ok" and not row.get("void") and not math.isnan(row.get("us", NAN))
+
+
+def is_product(row: Mapping[str, Any]) -> bool:
+    """Whether a row multiplies a matrix: a plain read and the decode loop's helpers are measured for other ends."""
+    return row["variant"] not in NO_PRODUCT
+
+
+R = TypeVar("R", bound=Mapping[str, Any])
+
+
+def fastest(rows: Iterable[R]) -> list[R]:
+    """The fastest sound product for each machine, format, shape, cache and number of streams."""
+    best: dict[Key, R] = {}
+    for row in rows:
+        key = tuple(row[name] for name in ("machine", "format", "rows", "cols", "cache", "streams"))
+        if is_sound(row) and is_product(row) and (key not in best or row["us"] < best[key]["us"]):
+            best[key] = row
+    return list(best.values())
 
 
 def _cases(samples: Iterable[Sample]) -> dict[Key, list[Sample]]:
@@ -108,7 +132,7 @@ def _checked(samples: list[Sample]) -> list[Sample]:
     return [replace(told, status=told.status if bad else "failed", reason=reason, us=NAN, ceiling_us=NAN, peer_us=NAN)]
 
 
-def _about(one: Sample) -> Row:
+def _about(one: Sample) -> dict[str, Any]:
     names = ("variant", "format", "streams", "rows", "cols", "cache", "layout", "bytes_per_weight", "status", "reason")
     row = {name: getattr(one, name) for name in names}
     useful = one.streams * one.rows * one.cols
@@ -121,7 +145,7 @@ def _about(one: Sample) -> Row:
     }
 
 
-def _timed(samples: Sequence[Sample], env: dict[str, Any]) -> Row:
+def _timed(samples: Sequence[Sample], env: dict[str, Any]) -> dict[str, Any]:
     us = _median(one.us for one in samples)
     ceiling = _median(one.ceiling_us for one in samples)
     size = samples[0].bytes_read
@@ -146,12 +170,12 @@ def _by_block(samples: Sequence[Sample], of: Callable[[Sample], float]) -> dict[
     return {one.block: of(one) for one in samples if not math.isnan(of(one))}
 
 
-def _relative(name: str, times: dict[int, float], single: dict[int, float]) -> Row:
+def _relative(name: str, times: dict[int, float], single: dict[int, float]) -> dict[str, Any]:
     """Time over that with one stream, in the blocks that both were timed in."""
     return _ratio(name, [times[block] / single[block] for block in times if block in single])
 
 
-def _ratio(name: str, values: Sequence[float]) -> Row:
+def _ratio(name: str, values: Sequence[float]) -> dict[str, Any]:
     """A ratio's median and interval; nan where no block has it."""
     known = np.array([value for value in values if not math.isnan(value)])
     if not len(known):
@@ -165,7 +189,7 @@ def _median(values: Iterable[float]) -> float:
     return float(np.median(known)) if known else NAN
 
 
-def _voided(row: Row) -> Row:
+def _voided(row: Mapping[str, Any]) -> dict[str, Any]:
     """A value over 100 % of its ceiling voids the ceiling, and the row with it."""
     reasons = []
     if row["share_of_read_peak_low"] > 1 and row["variant"] != READ:

@@ -1,7 +1,7 @@
 """Acceptance from raw counters and single draws. It knows nothing about time, and infers no speed.
 
 Runs that repeat each other are evidence once: at temperature 0 both runs of a prompt draw the same tokens, and above 0
-so do runs with one seed.
+so do runs with one seed. Of an arm it knows what it declares of itself.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.arm import arm_of
-from bench.judge.findings import Row, origin, settings, subject
 from bench.judge.measure.intervals import mean_interval, wilson
+from bench.judge.tables.contrast import Acceptance
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
+    from bench.judge.case import Case
     from bench.judge.measure.runs import RunTable
-    from bench.records.cells import StoredCell
 
 
 GUESS_SHARES = ("per_tested", "per_drafted")
@@ -100,25 +99,26 @@ def counters(table: RunTable, mask: np.ndarray) -> Counters:
     )
 
 
-def acceptance_rows(cell: StoredCell, table: RunTable) -> list[Row]:
-    """Rows by position (depth of the guess), and position 0 for all together; empty for methods that do not guess."""
-    temperature = float(cell.config.get("temperature", 0.0))
-    mask = evidence(table, "treatment", temperature)
+def acceptance_rows(case: Case) -> list[Acceptance]:
+    """Rows by depth of the guess, and depth 0 for all together; empty for an arm that did not guess."""
+    table = case.runs
+    mask = evidence(table, "treatment", case.temperature)
     counts = counters(table, mask)
     if not counts.drafted:
         return []
-    common = {**origin(cell), **subject(cell), **settings(cell), "by_construction": certain(cell),
-              "independent_runs": int(mask.sum()), "prompt_class": _class(table, mask)}  # fmt: skip
+    common = {**case.of_arm, "by_construction": certain(case), "independent_runs": int(mask.sum()),
+              "draws": str(case.arm.parameters.get("draws", "")), "prompt_class": _class(table, mask)}  # fmt: skip
     raw = {"rounds": counts.rounds, "drafted": counts.drafted, "verified": counts.verified, "bonus": counts.bonus,
            "redecoded": counts.redecoded, **counts.rates()}  # fmt: skip
     used = mask[table.draws["owner"]]
     hit = (table.draws["guess"] == table.draws["drawn"])[used]
     collision, depth = table.draws["collision"][used].astype(float), table.draws["depth"][used]
-    rows = [{**common, "position": 0, **raw, **_share(counts.accepted, counts.verified), **_against(hit, collision)}]
+    rows = [Acceptance(**common, depth=0, **raw, **_share(counts.accepted, counts.verified),
+                       **_against(hit, collision))]  # fmt: skip
     for place in np.unique(depth):
         at = depth == place
-        rows.append({**common, "position": int(place), **_share(int(hit[at].sum()), int(at.sum())),
-                     **_against(hit[at], collision[at])})  # fmt: skip
+        rows.append(Acceptance(**common, depth=int(place), **_share(int(hit[at].sum()), int(at.sum())),
+                               **_against(hit[at], collision[at])))  # fmt: skip
     return rows
 
 
@@ -128,11 +128,10 @@ def _class(table: RunTable, mask: np.ndarray) -> str:
     return classes.pop() if len(classes) == 1 else "all"
 
 
-def certain(cell: StoredCell) -> bool:
-    """Whether the guess must equal the draw whatever the model is: twins that draw alike."""
-    arm = arm_of(cell)
-    alike = float(cell.config.get("temperature", 0.0)) == 0.0 or arm.parameters.get("draws") == "coupled"
-    return arm.answers == "copies" and alike
+def certain(case: Case) -> bool:
+    """Whether the guess must equal the draw whatever the model is: copies that draw alike."""
+    alike = case.temperature == 0.0 or case.arm.parameters.get("draws") == "coupled"
+    return case.arm.answers == "copies" and alike
 
 
 def draws_disagree(table: RunTable) -> str | None:
@@ -152,13 +151,13 @@ def draws_disagree(table: RunTable) -> str | None:
     return None
 
 
-def _share(accepted: int, tested: int) -> Row:
+def _share(accepted: int, tested: int) -> dict[str, Any]:
     low, high = wilson(accepted, tested)
     rate = accepted / tested if tested else float("nan")
     return {"tested": tested, "accepted": accepted, "rate": rate, "ci_low": low, "ci_high": high}
 
 
-def _against(hit: np.ndarray, collision: np.ndarray) -> Row:
+def _against(hit: np.ndarray, collision: np.ndarray) -> dict[str, Any]:
     """Accepted minus the collision probability of the very distribution, paired a draw; nan at temperature 0."""
     known = np.isfinite(collision)
     mean, low, high = mean_interval(hit[known].astype(float) - collision[known])

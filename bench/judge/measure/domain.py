@@ -14,22 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.arm import arm_of
-from bench.judge.findings import Row, origin, settings, subject
 from bench.judge.measure import roc
 from bench.judge.measure.acceptance import certain, evidence
 from bench.judge.measure.roc import CHANCE, Scores
+from bench.judge.tables.domain import Domain
 
 if TYPE_CHECKING:
-    from bench.judge.measure.runs import RunTable
-    from bench.records.cells import StoredCell
+    from bench.judge.case import Case
 
 WINDOWS = (8, 16, 32)
 """Tested guesses after which a decision is tried; 0 stands for all of an answer."""
 TOLERATED = 0.10
 """Mean of both error rates from which on a decision counts as usable; fixed before any run."""
-REFERENCES = ("twin", "draft")
-"""Methods that guess in every round as an adapter does, without its tuning."""
+STEADY = 0.9
+"""A drafter that guesses in this share of its rounds guesses whatever the text: the rest are ends of answers."""
 SIDES = ("on", "off")
 
 
@@ -37,7 +35,12 @@ SIDES = ("on", "off")
 class Answers:
     """The tested guesses of one cell's answers, in the order in which they were tested."""
 
-    about: Row
+    about: Mapping[str, Any]
+    """Columns that the arm's rows share."""
+    tuned: bool
+    """Whether the drafter was tuned on the domain, so that it is compared with those that were not."""
+    steady: bool
+    """Whether it guesses in every round."""
     domain: str
     like: str
     """What two cells must share for their answers to be the same texts, guessed at equally often."""
@@ -46,10 +49,6 @@ class Answers:
     classes: tuple[str, ...]
     values: Mapping[str, tuple[np.ndarray, ...]] = field(repr=False)
     """`acceptance`: 1 for a guess that was right, else 0. `collision`, above temperature 0: sum of p(x)^2."""
-
-    @property
-    def method(self) -> str:
-        return self.about["method"]
 
     def scores(self, means: np.ndarray) -> Scores:
         """Scores, one an answer, with their prompts and sides."""
@@ -76,13 +75,14 @@ class Signal:
         return Signal("excess", against, self.whole - other.whole, left, other.cells)
 
 
-def answers_of(cell: StoredCell, table: RunTable) -> Answers | None:
+def answers_of(case: Case) -> Answers | None:
     """A contrast's answers; None where its prompts have no domain, or nothing was guessed for one answer at a time."""
-    prompts, arm = cell.config.get("prompts") or {}, arm_of(cell)
-    domain, temperature = prompts.get("domain"), float(cell.config.get("temperature", 0.0))
+    cell, table, arm, temperature = case.cell, case.runs, case.arm, case.temperature
+    prompts = cell.config.get("prompts") or {}
+    domain = prompts.get("domain")
     runs = np.flatnonzero(evidence(table, "treatment", temperature))
     runs = runs[np.isin(runs, table.draws["owner"])]
-    if not domain or arm.independent or certain(cell) or not len(runs):
+    if not domain or arm.independent or certain(case) or not len(runs):
         return None
     order = np.lexsort((table.draws["depth"], table.draws["round"], table.draws["owner"]))
     owner = table.draws["owner"][order]
@@ -93,7 +93,9 @@ def answers_of(cell: StoredCell, table: RunTable) -> Answers | None:
             prompts.get("name"), domain, temperature, cell.config.get("n_predict"), cell.config.get("engine"),
             arm.parameters.get("draft")]  # fmt: skip
     return Answers(
-        about={**origin(cell), **subject(cell), **settings(cell)},
+        about=case.of_arm,
+        tuned=arm.tuned,
+        steady=float((table.turns["drafted"][np.isin(table.turns["owner"], runs)] > 0).mean()) >= STEADY,
         domain=domain,
         like=json.dumps(like, sort_keys=True, default=str),
         keys=tuple((str(table.prompt[run]), int(table.seed[run]) if temperature else 0) for run in runs),
@@ -102,9 +104,9 @@ def answers_of(cell: StoredCell, table: RunTable) -> Answers | None:
     )
 
 
-def domain_rows(found: Sequence[Answers]) -> list[Row]:
+def domain_rows(found: Sequence[Answers]) -> list[Domain]:
     """One row for each cell, signal and window, window 0 first."""
-    rows: list[Row] = []
+    rows: list[Domain] = []
     for answers in found:
         if not answers.scores(np.zeros(len(answers.keys))).enough:
             continue
@@ -120,7 +122,7 @@ def _signals(answers: Answers, others: Iterable[Answers]) -> Iterator[Signal]:
         text = _signal(answers, "collision")
         yield text
         yield accepted.minus(text, "collision")
-    if answers.method == "adapter":
+    if answers.tuned:
         for name, reference in _references(answers, others).items():
             yield accepted.minus(_signal(reference, "acceptance"), name)
 
@@ -133,35 +135,38 @@ def _signal(answers: Answers, name: str) -> Signal:
 
 
 def _references(answers: Answers, others: Iterable[Answers]) -> dict[str, Answers]:
-    """Drafters without the adapter that guessed at the same answers, by name, in the order of these answers."""
+    """Drafters without tuning that guessed at the same answers, by name, in the order of these answers."""
     found: dict[str, Answers] = {}
     for other in others:
         known = {key: place for place, key in enumerate(other.keys)}
-        if other.method not in REFERENCES or other.like != answers.like or not known.keys() >= {*answers.keys}:
+        same = other.like == answers.like and known.keys() >= {*answers.keys}
+        if other.tuned or not other.steady or not same:
             continue
-        name = f"{other.method} {other.about.get('twin') or other.about.get('draft_model') or ''}".strip()
         places = [known[key] for key in answers.keys]
         values = {key: tuple(columns[place] for place in places) for key, columns in other.values.items()}
-        found.setdefault(name, replace(other, keys=answers.keys, classes=answers.classes, values=values))
+        same_answers = replace(other, keys=answers.keys, classes=answers.classes, values=values)
+        found.setdefault(other.about["short"], same_answers)
     return found
 
 
-def _row(answers: Answers, signal: Signal, window: int) -> Row:
+def _row(answers: Answers, signal: Signal, window: int) -> Domain:
     """How one signal separates the sides after `window` guesses."""
     reach = signal.first.shape[1]
-    row: Row = {
+    about = {
         **answers.about, "cells": sorted({*answers.about["cells"], *signal.cells}), "domain": answers.domain,
         "signal": signal.name, "against": signal.against, "window": window, "reach": reach,
     }  # fmt: skip
     if window > reach:
-        return row | {"tells": "n/a", "sentence": f"The shortest answer tested {reach} guesses; raise n_predict."}
+        why = f"The shortest answer tested {reach} guesses; raise n_predict."
+        return Domain(**about, tells="n/a", sentence=why)
     scores = answers.scores(signal.first[:, window - 1] if window else signal.whole)
-    return row | _figures(answers, scores) | _verdict(signal, scores) | ({} if window else _whole(answers, signal))
+    whole = {} if window else _whole(answers, signal)
+    return Domain(**about, **_figures(answers, scores), **_verdict(signal, scores), **whole)
 
 
-def _figures(answers: Answers, scores: Scores) -> Row:
+def _figures(answers: Answers, scores: Scores) -> dict[str, Any]:
     """Both sides' means, the drop between them, and the threshold with its errors."""
-    row: Row = {"answers": len(scores.score)}
+    row: dict[str, Any] = {"answers": len(scores.score)}
     for side, mean in zip(SIDES, (roc.side_mean(scores, on) for on in (True, False)), strict=True):
         row |= {f"{side}_prompts": len(scores.means(side == "on")), f"{side}_mean": mean.value,
                 f"{side}_low": mean.low, f"{side}_high": mean.high}  # fmt: skip
@@ -175,7 +180,7 @@ def _figures(answers: Answers, scores: Scores) -> Row:
     return row | {"threshold": roc.threshold(scores)}
 
 
-def _verdict(signal: Signal, scores: Scores) -> Row:
+def _verdict(signal: Signal, scores: Scores) -> dict[str, str]:
     """Whether the signal tells anything, in a word and in a sentence."""
     area = roc.area(scores)
     tells = "yes" if area.low > CHANCE else "reversed" if area.high < CHANCE else "no better than chance"
@@ -194,10 +199,10 @@ def _beyond(against: str) -> str:
     return "the text's collision probability" if against == "collision" else f"by {against} on the same answers"
 
 
-def _whole(answers: Answers, signal: Signal) -> Row:
+def _whole(answers: Answers, signal: Signal) -> dict[str, Any]:
     """Raw counts of both sides, and after how many guesses a decision is good enough."""
     on = np.array(answers.classes) == answers.domain
-    row: Row = {"needed": needed(answers, signal)}
+    row: dict[str, Any] = {"needed": needed(answers, signal)}
     for side, mine in zip(SIDES, (on, ~on), strict=True):
         hits = [column for column, wanted in zip(answers.values["acceptance"], mine, strict=True) if wanted]
         row |= {f"{side}_tested": sum(map(len, hits)), f"{side}_accepted": int(sum(column.sum() for column in hits))}
@@ -213,8 +218,3 @@ def needed(answers: Answers, signal: Signal) -> int | None:
     above = [place for place, rate in enumerate(rates) if rate > TOLERATED]
     start = above[-1] + 1 if above else 0
     return start + 1 if start < len(rates) else None
-
-
-def with_void(answers: Answers | None, void: Mapping[str, Any]) -> Answers | None:
-    """The answers with the mark of their cell's controls."""
-    return replace(answers, about={**answers.about, **void}) if answers else None

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.judge.measure.intervals import Estimate, log_mean, mean_estimate
+
+if TYPE_CHECKING:
+    from bench.judge.measure.runs import RunTable
 
 Entry = tuple[int, int, float]
 """Unit, run, weight."""
@@ -91,6 +95,27 @@ def design(
         entries, units = _block_means(sides, {block: place for place, block in enumerate(shared)}), "blocks"
     n_units = 1 + max(unit for unit, _, _ in entries[0])
     return Design(Side.of(entries[0]), Side.of(entries[1]), n_units, units, len(shared), len(names))
+
+
+def class_masks(table: RunTable) -> dict[str, np.ndarray]:
+    """Runs of all prompts together, then of each class."""
+    classes = list(dict.fromkeys(str(name) for name in table.prompt_class))
+    return {"all": np.ones(len(table.run), dtype=bool), **{name: table.prompt_class == name for name in classes}}
+
+
+def contrast_design(
+    table: RunTable, mask: np.ndarray | None = None, arm: str = "treatment", base: str = "baseline"
+) -> Design | None:
+    """The layout of a contrast over some runs, or all; the others get no weight."""
+    # An arm of no other number keeps masked runs out without changing the length of the arrays.
+    arms = table.arm_code if mask is None else np.where(mask, table.arm_code, -2)
+    return design(arms, table.block, table.prompt_code, table.order, table.code_of(arm), table.code_of(base))
+
+
+def pairs_design(table: RunTable, arm: str) -> Design | None:
+    """The layout of a control arm against the baseline, over replicate pairs."""
+    codes = table.code_of(arm), table.code_of("baseline")
+    return design(table.arm_code, table.block, table.prompt_code, table.order, *codes, pairs=True)
 
 
 def block_flags(blocks: np.ndarray, mask: np.ndarray) -> np.ndarray:

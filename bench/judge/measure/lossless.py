@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bench.judge.tables.contrast import DIVERGENT, GRADES, IDENTICAL, NEAR_TIE
+
 if TYPE_CHECKING:
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 
-IDENTICAL, NEAR_TIE, DIVERGENT = "identical", "near_tie", "divergent"
 NOISE_OF = {"logit_gap": "logit_gap", "cdf_distance": "cdf"}
 """Which measured noise a gap is compared with."""
 ROUNDING = 0.5
@@ -45,7 +46,7 @@ class Grade:
             return DIVERGENT
         return NEAR_TIE if self.near_tie else IDENTICAL
 
-    def row(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Any]:
         """Columns of the speed-up table."""
         return {
             "lossless": self.grade,
@@ -91,7 +92,8 @@ def grade_arm(facts: dict[str, Any], arm: str, prompts: Collection[str] | None =
         return None
     grades = [grade_answer(row, noise) for row in answers]
     bad = sorted({str(row.get("prompt")) for row, grade in zip(answers, grades, strict=True) if grade == DIVERGENT})
-    return Grade(*(grades.count(name) for name in (IDENTICAL, NEAR_TIE, DIVERGENT)), tuple(bad))
+    identical, near_tie, divergent = (grades.count(name) for name in GRADES)
+    return Grade(identical, near_tie, divergent, tuple(bad))
 
 
 def prompt_parts(names: Iterable[str]) -> set[str]:

@@ -6,44 +6,56 @@ It knows no model's shape: the records hold the bytes of a token and of a sequen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bench.judge.claims.synthetic import about_model
-from bench.judge.findings import Row, origin, settings
+from bench.judge.tables import CONTRAST, PROFILE
+from bench.judge.tables.machine import Memory
 
 if TYPE_CHECKING:
+    from bench.judge.case import Case
     from bench.records.cells import StoredCell
 
 
-def memory_rows(cell: StoredCell) -> list[Row]:
+def memory_rows(case: Case) -> list[Memory]:
     """Memory by number of streams: from a profile's series, or from the contexts of a contrast."""
-    common = {**origin(cell), **settings(cell), **about_model(cell)}
-    series = cell.facts.get("memory_by_streams") or []
-    rows = [{**common, "source": "profile", "arm": "", **row} for row in series]
+    facts = case.cell.facts
+    rows = [_row(case, PROFILE, "", known) for known in facts.get("memory_by_streams") or []]
     for arm in ("baseline", "treatment"):
-        measured = (cell.facts.get("memory") or {}).get(arm)
+        measured = (facts.get("memory") or {}).get(arm)
         if measured:
-            rows.append({**common, "source": "contrast", "arm": arm, **_contrast_row(cell, arm, measured)})
-    for row in rows:
-        row["kv_ratio"] = _quotient(row.get("kv_bytes"), row.get("computed_kv_bytes"))
-        row["state_ratio"] = _quotient(row.get("state_bytes"), row.get("computed_state_bytes"))
+            rows.append(_row(case, CONTRAST, arm, _contrast_row(case.cell, arm, measured)))
     return rows
 
 
-def _contrast_row(cell: StoredCell, arm: str, measured: Mapping[str, Any]) -> Row:
+def preferred(found: Iterable[list[Memory]]) -> list[Memory]:
+    """The rows of all cells. A contrast's is that of a whole process, so it is told only where no profile measured."""
+    rows = [row for these in found for row in these]
+    return [row for row in rows if row.source == PROFILE] or rows
+
+
+def _row(case: Case, source: str, arm: str, known: Mapping[str, Any]) -> Memory:
+    """A row from what the records know, whatever else they hold."""
+    return Memory(
+        **case.of_model, source=source, arm=arm,
+        **{name: value for name, value in known.items() if name in Memory.columns},
+        kv_ratio=_quotient(known.get("kv_bytes"), known.get("computed_kv_bytes")),
+        state_ratio=_quotient(known.get("state_bytes"), known.get("computed_state_bytes")),
+    )  # fmt: skip
+
+
+def _contrast_row(cell: StoredCell, arm: str, measured: Mapping[str, Any]) -> dict[str, Any]:
     engine = (cell.facts.get("engine") or {}).get(arm) or {}
     model = cell.facts.get("model") or {}
     streams = int(engine.get("n_seq_max") or 1)
     cells_held = float(engine.get("n_ctx_seq") or float(engine.get("n_ctx") or 0) / streams) * streams
     kv, state = float(measured.get("kv_bytes") or 0), float(measured.get("state_bytes") or 0)
     per_token, per_sequence = model.get("kv_bytes_per_token"), model.get("state_bytes_per_sequence")
-    known = per_token is not None and cells_held
     return {
         "streams": streams,
         "kv_bytes": kv,
         "state_bytes": state,
-        "computed_kv_bytes": float(per_token) * cells_held if known else float("nan"),
+        "computed_kv_bytes": float(per_token) * cells_held if per_token is not None and cells_held else float("nan"),
         "computed_state_bytes": float(per_sequence) * streams if per_sequence is not None else float("nan"),
         "measured_bytes": kv + state,
         "compute_bytes": measured.get("compute_bytes"),

@@ -6,16 +6,16 @@ context once), so that the bound errs on the side of the measured rate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.findings import OK, VOID, WARNING, Control, Row, rerun
-from bench.judge.measure.layout import Design
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 
 if TYPE_CHECKING:
+    from bench.judge.case import Case
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 
@@ -53,8 +53,9 @@ def ceiling(facts: dict[str, Any]) -> float | None:
     return max(values) if values else None
 
 
-def bounds(cell: StoredCell, table: RunTable, design: Design) -> list[Bound]:
+def bounds(case: Case) -> list[Bound]:
     """Bounds of baseline and treatment, over the runs of a contrast; empty when bytes or bandwidth are unknown."""
+    cell, table, design = case.cell, case.runs, case.design
     model, top = cell.facts.get("model") or {}, ceiling(cell.facts)
     step_bytes = model.get("step_bytes")
     if not step_bytes or top is None:
@@ -91,9 +92,13 @@ def _context(cell: StoredCell, table: RunTable) -> np.ndarray:
     return prompt + np.where(together, table.tokens.distinct, table.tokens.distinct / streams) / 2
 
 
-def physics(cell: StoredCell, found: Iterable[Bound]) -> Control:
+def physics(case: Case) -> list[Control]:
     """The control: every arm below its bound."""
-    found = list(found)
+    return [possible(case.cell, case.once(bounds))]
+
+
+def possible(cell: StoredCell, found: Sequence[Bound]) -> Control:
+    """Whether every arm is below its bound."""
     if not found:
         return Control(
             "physics", WARNING,
@@ -111,35 +116,3 @@ def physics(cell: StoredCell, found: Iterable[Bound]) -> Control:
         f"impossible: {numbers}; the bandwidth, the clock or the token count is wrong; run {rerun(cell)}",
         worst.share,
     )  # fmt: skip
-
-
-def bandwidth_rows(cells: Iterable[StoredCell], shares: dict[str, float]) -> list[Row]:
-    """Read bandwidth of each machine: one row a machine, build and number of threads.
-
-    `shares` holds, by cell, the largest share of its ceiling that an arm reached; above 1.00 the ceiling is void.
-    """
-    groups: dict[tuple[Any, ...], list[StoredCell]] = {}
-    for cell in cells:
-        if ceiling(cell.facts) is not None:
-            build = (cell.env.get("engine") or {}).get("build", "")
-            groups.setdefault((cell.machine, build, cell.facts["bandwidth"].get("threads")), []).append(cell)
-    rows = []
-    for (machine, build, threads), members in groups.items():
-        values = np.array([float(cell.facts["bandwidth"].get("read_gb_s") or ceiling(cell.facts)) for cell in members])
-        reached = max((shares[cell.cell] for cell in members if cell.cell in shares), default=float("nan"))
-        rows.append(
-            {
-                "machine": machine,
-                "build": build,
-                "cells": [cell.cell for cell in members],
-                "threads": threads,
-                "read_gb_s": float(np.median(values)),
-                "low_gb_s": float(values.min()),
-                "high_gb_s": float(values.max()),
-                "best_gb_s": max(ceiling(cell.facts) or 0.0 for cell in members),
-                "bytes": members[0].facts["bandwidth"].get("bytes"),
-                "largest_share": reached,
-                "void": bool(reached > 1.0),
-            }
-        )
-    return rows

@@ -5,6 +5,7 @@ It does not know which arm is meant to win, and it trusts no rate: tokens come f
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,13 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.judge.measure.tokens import RunCounts, arrays, count_runs, owners
+from bench.records.arms import PLAIN
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
     from bench.records.cells import StoredCell
-
-SEQUENTIAL_ARMS = ("baseline", "again", "solo")
-"""Arms that decode their answers one after the other, so that the sum over streams is what one reader sees."""
 
 TIMES = ("draft_ns", "decode_ns", "sample_ns", "rollback_ns", "total_ns")
 WHOLE = ("block", "order", "seed", "n_prompt", "n_prompt_evaluated", "n_predict", "start_ns")
@@ -60,8 +59,7 @@ class RunTable:
     @cached_property
     def concurrent(self) -> np.ndarray:
         """Answers that were decoded at the same time."""
-        sequential = np.logical_or.reduce([self.of(arm) for arm in SEQUENTIAL_ARMS])
-        return np.where(sequential, 1, np.maximum(self.tokens.streams, 1))
+        return np.where(self.any_of(PLAIN), 1, np.maximum(self.tokens.streams, 1))
 
     @cached_property
     def rate(self) -> np.ndarray:
@@ -104,11 +102,17 @@ class RunTable:
     @cached_property
     def confirmed(self) -> np.ndarray:
         """Which emits the model stands behind; a method may emit what nothing confirmed."""
-        return self.emits["source"] != "unverified"
+        confirmed: np.ndarray = self.emits["source"] != "unverified"
+        return confirmed
 
     def code_of(self, arm: str) -> int:
         """The number of an arm in `arm_code`, -1 when no run is of it."""
         return self._arms.get(arm, -1)
+
+    def any_of(self, arms: Iterable[str]) -> np.ndarray:
+        """Mask of the runs of some arms."""
+        found: np.ndarray = np.logical_or.reduce([self.of(arm) for arm in arms])
+        return found
 
     def of(self, arm: str) -> np.ndarray:
         """Mask of an arm's runs, not to be written to."""

@@ -6,33 +6,55 @@ It does not know the statistic, which is `bench.judge.measure.chi_square`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bench.judge.arm import arm_of
-from bench.judge.findings import OK, VOID, WARNING, Control, Row, origin, rerun, settings, subject
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.judge.measure.chi_square import DIFFERENT, SAME, TOO_FEW, Assessment, Group, assess, pooled
+from bench.judge.tables.contrast import Distribution
+from bench.records.arms import COUNTED
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
+    from bench.judge.case import Case
     from bench.records.cells import StoredCell
 
-ARMS = ("treatment", "biased")
 _WHOLE = 1e-6
 """Probabilities of a group add up to one but for float64's rounding."""
 
 
-def distribution_rows(cell: StoredCell) -> list[Row]:
-    """One row an arm; empty where no draws were counted. Raises RecordError when a group's cells are not a whole."""
-    if not len(cell.counts["arm"]):
-        return []
-    proposes = arm_of(cell).guesses
-    found = {arm: _assess(cell, arm, proposes) for arm in ARMS}
-    verdicts = {arm: found[arm][0].verdict for arm in ARMS}
+class Judged(NamedTuple):
+    """The draws of one arm, how many of them were compared with a guess, and what both arms together say of them."""
+
+    found: Assessment
+    tested: int
+    verdict: str
+
+
+def judged(case: Case) -> dict[str, Judged]:
+    """By arm; empty where no draws were counted. Raises RecordError when a group's cells are not a whole."""
+    if not len(case.cell.counts["arm"]):
+        return {}
+    found = {arm: _assess(case.cell, arm, case.arm.guesses) for arm in COUNTED}
+    verdicts = {arm: assessment.verdict for arm, (assessment, _) in found.items()}
     if verdicts["treatment"] == SAME and verdicts["biased"] != DIFFERENT:
         verdicts["treatment"] = TOO_FEW
-    return [_row(cell, arm, *found[arm], verdicts[arm]) for arm in ARMS]
+    return {arm: Judged(*found[arm], verdicts[arm]) for arm in found}
+
+
+def distribution_rows(case: Case) -> list[Distribution]:
+    """One row an arm."""
+    held = case.cell.facts.get("distribution") or {}
+    return [
+        Distribution(
+            **case.of_arm, arm=arm, verdict=verdict, tokens=found.draws, tested=tested, prefixes=found.groups,
+            tv=found.tv, tv_expected=found.tv_expected, tv_high=found.tv_high, chi2=found.chi2, df=found.df, p=found.p,
+            visible_tv=found.visible, rounding_tv=found.rounding_tv, prompt=held.get("prompt", ""),
+            runs=held.get("runs", float("nan")),
+        )
+        for arm, (found, tested, verdict) in case.once(judged).items()
+    ]  # fmt: skip
 
 
 def _assess(cell: StoredCell, arm: str, proposes: bool) -> tuple[Assessment, int]:
@@ -55,41 +77,34 @@ def _groups(cell: StoredCell, arm: str) -> list[tuple[Group, bool]]:
     for number in np.unique(columns["group"][mine]):
         rows = mine & (columns["group"] == number)
         group = Group(*(columns[name][rows] for name in ("count", "probability", "moved")))
-        for name, share in (("probability", group.probability), ("moved", group.moved)):
-            if abs(float(share.sum()) - 1) > _WHOLE:
-                raise RecordError(f"counts of the {arm} arm, group {number}: {name} adds up to {share.sum():.6g}")
+        for name in ("probability", "moved"):
+            whole = float(columns[name][rows].sum())
+            if abs(whole - 1) > _WHOLE:
+                raise RecordError(f"counts of the {arm} arm, group {number}: {name} adds up to {whole:.6g}")
         groups.append((group, bool(columns["tested"][rows].all())))
     return groups
 
 
-def _row(cell: StoredCell, arm: str, found: Assessment, tested: int, verdict: str) -> Row:
-    held = cell.facts.get("distribution") or {}
-    return {
-        **origin(cell), **subject(cell), **settings(cell), "arm": arm, "verdict": verdict, "tokens": found.draws,
-        "tested": tested, "prefixes": found.groups, "tv": found.tv, "tv_expected": found.tv_expected,
-        "tv_high": found.tv_high, "chi2": found.chi2, "df": found.df, "p": found.p, "visible_tv": found.visible,
-        "rounding_tv": found.rounding_tv, "prompt": held.get("prompt", ""), "runs": held.get("runs"),
-    }  # fmt: skip
-
-
-def distribution_control(cell: StoredCell, rows: list[Row]) -> list[Control]:
-    """The check that the rows make; none where no draws were counted. A different distribution has no speed."""
-    if not rows:
+def distribution_control(case: Case) -> list[Control]:
+    """The check that the draws make; none where none were counted. A different distribution has no speed."""
+    arms = case.once(judged)
+    if not arms:
         return []
-    treated, planted = rows
-    told = (f"{treated['tokens']} tokens behind {treated['prefixes']} prefixes: total variation {treated['tv']:.3f}, "
-            f"{treated['tv_expected']:.3f} expected of so many, p {treated['p']:.2g}; planted fault: "
-            f"p {planted['p']:.2g}")  # fmt: skip
-    value = (treated["tv"], 0.0, treated["tv_high"])
-    if treated["verdict"] == DIFFERENT:
-        why = f"the draws are not plain decoding's, so they have no speed; mend the method, then {rerun(cell)}"
+    treated, planted = arms["treatment"], arms["biased"]
+    found = treated.found
+    told = (f"{found.draws} tokens behind {found.groups} prefixes: total variation {found.tv:.3f}, "
+            f"{found.tv_expected:.3f} expected of so many, p {found.p:.2g}; planted fault: "
+            f"p {planted.found.p:.2g}")  # fmt: skip
+    value = (found.tv, 0.0, found.tv_high)
+    if treated.verdict == DIFFERENT:
+        why = f"the draws are not plain decoding's, so they have no speed; mend the method, then {rerun(case.cell)}"
         return [Control("distribution", VOID, f"{told}; {why}", *value)]
-    if treated["verdict"] == SAME:
+    if treated.verdict == SAME:
         return [Control("distribution", OK, told, *value)]
-    if planted["verdict"] != DIFFERENT:
+    if planted.verdict != DIFFERENT:
         why = "the planted fault was not seen"
-    elif not treated["tested"]:
+    elif not treated.tested:
         why = "no guess was compared with any of them"
     else:
-        why = f"a total variation below {treated['visible_tv']:.2f} would not be seen"
+        why = f"a total variation below {found.visible:.2f} would not be seen"
     return [Control("distribution", WARNING, f"{told}; too few draws: {why}; raise measure.distribution", *value)]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bench.errors import UserError
-from bench.judge.claims.synthetic import about_model
-from bench.judge.findings import Row, origin, settings
 from bench.judge.measure.intervals import Estimate, mean_estimate
 from bench.judge.measure.tokens import arrays
+from bench.judge.tables.machine import StepCost
 
 if TYPE_CHECKING:
-    from bench.records.cells import Columns, StoredCell
+    from bench.judge.case import Case
+    from bench.records.cells import Columns
 
 
 WARM_UP = 1.5
@@ -155,33 +155,22 @@ def _mean_ms(logs: np.ndarray) -> float:
     return float(np.exp(known.mean())) if len(known) else float("nan")
 
 
-def step_cost_rows(cell: StoredCell, found: list[Curve]) -> list[Row]:
+def step_cost_rows(case: Case) -> list[StepCost]:
     """One row a width and layout."""
-    common = {**origin(cell), **settings(cell), **about_model(cell)}
-    rows = []
-    for curve in found:
-        for width in sorted(curve.step_ms):
-            cost = curve.relative.get(width)
-            change = curve.change.get(width, Change(float("nan"), float("nan")))
-            low, high = cost.interval() if cost else (float("nan"), float("nan"))
-            rows.append(
-                {
-                    **common,
-                    "layout": curve.layout,
-                    "n_past": curve.n_past,
-                    "width": width,
-                    "step_ms": curve.step_ms[width],
-                    "relative_cost": cost.ratio if cost else float("nan"),
-                    "ci_low": low,
-                    "ci_high": high,
-                    "passes": cost.n_units if cost else 0,
-                    "warm_ups_dropped": curve.warm_ups,
-                    "change_decodes": change.decodes,
-                    "change_ms": change.extra_ms,
-                    "predicted_tok_s_all_accepted": width / curve.step_ms[width] * 1e3,
-                }
-            )
-    return rows
+    return [_row(case, curve, width) for curve in case.curves for width in sorted(curve.step_ms)]
+
+
+def _row(case: Case, curve: Curve, width: int) -> StepCost:
+    cost, change = curve.relative.get(width), curve.change.get(width)
+    low, high = cost.interval() if cost else (float("nan"), float("nan"))
+    return StepCost(
+        **case.of_model, layout=curve.layout, n_past=curve.n_past, width=width, step_ms=curve.step_ms[width],
+        relative_cost=cost.ratio if cost else float("nan"), ci_low=low, ci_high=high,
+        passes=cost.n_units if cost else 0, warm_ups_dropped=curve.warm_ups,
+        change_decodes=change.decodes if change else float("nan"),
+        change_ms=change.extra_ms if change else float("nan"),
+        predicted_tok_s_all_accepted=width / curve.step_ms[width] * 1e3,
+    )  # fmt: skip
 
 
 def expected_tokens(acceptance: float, guesses: int) -> float:

@@ -6,22 +6,22 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from bench.judge.claims.synthetic import MARK
-from bench.judge.findings import Findings, Row
-from bench.judge.measure.lossless import DIVERGENT
+from bench.judge.findings import MARK, Findings
 from bench.judge.measure.step_cost import expected_tokens
 from bench.judge.predict.cost_model import Prices, Terms, all_accepted, break_even
-from bench.judge.predict.rounds import KEEPS
+from bench.judge.tables.contrast import AGGREGATE, DIVERGENT
+from pti_loop.parameters import Spec, declared
 
+Row = Mapping[str, Any]
+"""Of the findings."""
 USE, PERHAPS, PLAIN = "use", "perhaps", "plain decoding"
 """The interval lies above 1; only the estimate does; neither."""
-SEVERAL = "aggregate"
 MIXED = "mixed"
 """The class of a group of prompts of several classes: no kind of text."""
 LENGTHS = (1, 2, 3, 5, 7, 15)
@@ -94,10 +94,10 @@ class Advice:
     missing: list[Missing] = field(default_factory=list)
 
 
-def advise(findings: Findings, model: str, machine: str, methods: Mapping[str, bool]) -> Advice | None:
+def advise(findings: Findings, model: str, machine: str, methods: Iterable[str]) -> Advice | None:
     """Advice on one model on one machine, from the engine build of its newest cell; None where it has no cell.
 
-    `methods` are the ways of decoding that there are to choose from, and whether each guesses.
+    `methods` are the ways of decoding that there are to choose from, each with what it declares.
     """
     names = (model, f"{model} {MARK}")
     mine = [row for row in findings.cells if row["model"] in names and row["machine"] == machine]
@@ -109,16 +109,16 @@ def advise(findings: Findings, model: str, machine: str, methods: Mapping[str, b
     def here(rows: Sequence[Row]) -> list[Row]:
         return [row for row in rows if row["model"] in names and (row["machine"], row["build"]) == (machine, build)]
 
-    def speaks(row: Row) -> bool:
-        # Guesses of random weights are accepted or not for no reason of the text.
-        return row["method"] != "autoregressive" and (not row["guesses"] or not done[0].get("synthetic"))
-
-    speedups = [row for row in here(findings.speedup) if not row["void"] and speaks(row)]
+    # Guesses of random weights are accepted or not for no reason of the text.
+    blind = bool(done[0]["synthetic"])
+    speedups = [row for row in here(findings.speedup)
+                if not row["void"] and not row["plain"] and not (blind and row["guesses"])]  # fmt: skip
     predictions = {_key(row): row for row in here(findings.predictions) if row["arm"] == "treatment"}
     sound = [row for row in speedups if row["lossless"] != DIVERGENT]
     unsupported = {row["method"]: row["reason"] for row in here(mine) if row["state"] == "unsupported"}
     seen = {row["method"] for row in sound} | set(unsupported)
-    unmeasured = [name for name in methods if name not in seen and speaks({"method": name, "guesses": methods[name]})]
+    known = [declared()[name] for name in methods if name not in seen]
+    unmeasured = [spec.name for spec in known if not is_plain(spec) and not (blind and spec.guesses)]
     prices = _prices(here(findings.step_cost))
     choices = _choices(sound, predictions)
     return Advice(
@@ -133,6 +133,11 @@ def advise(findings: Findings, model: str, machine: str, methods: Mapping[str, b
         cliffs=prices.cliffs if prices else [],
         missing=_missing(choices, prices, unmeasured),
     )
+
+
+def is_plain(spec: Spec) -> bool:
+    """Whether it is plain decoding: one answer, and no guess."""
+    return spec.answers == "one" and not spec.guesses
 
 
 def _key(row: Row) -> tuple[Any, ...]:
@@ -158,7 +163,7 @@ def _choices(rows: list[Row], predictions: dict[tuple[Any, ...], Row]) -> list[C
     """The best arm by temperature and prompt class, one answer at a time and in sum over streams apart."""
     groups: dict[tuple[bool, float, str], list[Row]] = {}
     for row in rows:
-        several = row["scope"] == SEVERAL
+        several = row["scope"] == AGGREGATE
         # What one of several answers gets is no speed of one answer: nobody decodes several to get one.
         if several or row["concurrent"] == 1:
             groups.setdefault((several, row["temperature"], row["prompt_class"]), []).append(row)
@@ -197,7 +202,7 @@ def why_not(row: Row, prediction: Row | None) -> str:
         return factors
     if not np.isfinite(prediction["acceptance"]):
         return f"step cost too steep: {factors}"
-    if prediction["kept"] < KEEPS:
+    if not prediction["keeps"]:
         return f"an accepted guess is said again, not kept: {factors}"
     if not np.isfinite(prediction["free_break_even"]):
         return "step cost too steep: even guesses that are free and always right would be no gain"
@@ -258,16 +263,15 @@ def _longer(choices: list[Choice]) -> list[Missing]:
         if told["best_draft"] != told["own_length"] and told["best_speedup"] > WORTH_TRYING * told["from_draws"]:
             parameters = one.row["parameters"] | {"draft": int(told["best_draft"])}
             parameters |= {"adaptive": False} if "adaptive" in parameters else {}
-            longer = one.row | {"parameters": parameters}
-            words = sweep_words(longer)
+            words = sweep_words(one.row, parameters)
             found[words] = Missing(f"draft {int(told['best_draft'])}, predicted {told['best_speedup']:.2f}", words)
     return list(found.values())
 
 
-def sweep_words(row: Row) -> tuple[str, ...]:
-    """Overrides of the sweep that measures an arm, without the model."""
-    words = [f"method={row['method']}"]
-    words += [f"method.{name}={_word(value)}" for name, value in row["parameters"].items()]
+def sweep_words(row: Row, parameters: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+    """Overrides of the sweep that measures an arm, without the model; with other `parameters` where there are any."""
+    own = row["parameters"] if parameters is None else parameters
+    words = [f"method={row['method']}", *(f"method.{name}={_word(value)}" for name, value in own.items())]
     words += [f"streams={row['streams']}"] if row["streams"] != 1 else []
     return (*words, f"temperature={row['temperature']:g}")
 

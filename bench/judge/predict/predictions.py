@@ -8,16 +8,15 @@ draft length; its error is that of the whole model. Both divide by the measured 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.findings import Row, origin, settings, subject
 from bench.judge.measure.intervals import Estimate, mean_estimate
-from bench.judge.measure.layout import Design, design
-from bench.judge.measure.speedup import class_masks, contrast_design
+from bench.judge.measure.layout import Design, class_masks, contrast_design, pairs_design
 from bench.judge.predict.cost_model import (
     INTERPOLATED,
     MEASURED,
@@ -36,16 +35,18 @@ from bench.judge.predict.cost_model import (
     speedups,
 )
 from bench.judge.predict.rounds import Guessing, Turns, guessing, round_prices, turns
+from bench.judge.tables.contrast import AGGREGATE, ANSWER
+from bench.judge.tables.prediction import Prediction
+from bench.records.arms import PLANTED
 
 if TYPE_CHECKING:
+    from bench.judge.case import Case
     from bench.judge.measure.runs import RunTable
-    from bench.judge.measure.step_cost import Curve
     from bench.records.cells import StoredCell
 
 RESAMPLES = 400
 LONGEST = 31
 """No longer draft is looked at, however wide the curve is."""
-CONTROLS = ("oracle", "sabotage")
 NAN = float("nan")
 
 
@@ -66,7 +67,7 @@ class Basis:
     @cached_property
     def extra(self) -> dict[str, np.ndarray]:
         """What changes of width add, by arm."""
-        return {arm: self.turns.surcharges(self.table, arm, self.price) for arm in ("treatment", *CONTROLS)}
+        return {arm: self.turns.surcharges(self.table, arm, self.price) for arm in ("treatment", *PLANTED)}
 
     @cached_property
     def whole(self) -> Guessing | None:
@@ -94,32 +95,30 @@ class Basis:
         return self.prices.drawn(np.random.default_rng(self.seed), RESAMPLES)
 
 
-def prediction_rows(cell: StoredCell, table: RunTable, curve: Curve, curve_cell: str) -> list[Row]:
-    """Rows of the treatment for all prompts and each class, and of its planted controls, at a curve's prices."""
-    basis = Basis(cell, table, turns(table), Prices.of(curve))
-    common = {**origin(cell), **subject(cell), **settings(cell), "predicted_from": curve_cell,
-              "predicted_layout": curve.layout}  # fmt: skip
+def prediction_rows(case: Case) -> list[Prediction]:
+    """Rows of the treatment for all prompts and each class, and of its planted controls; none without a curve."""
+    if case.priced_by is None:
+        return []
+    table, (curve_cell, curve) = case.runs, case.priced_by
+    basis = Basis(case.cell, table, turns(table), Prices.of(curve))
+    common = {**case.of_arm, "predicted_from": curve_cell, "predicted_layout": curve.layout}
     rows = []
     for name, mask in class_masks(table).items():
-        layout = contrast_design(table, mask)
-        if layout is not None:
-            row = _explained(basis, "treatment", layout)
-            rows.append({**common, "arm": "treatment", "prompt_class": name, **row,
-                         **_from_draws(basis, mask, row["measured"])})  # fmt: skip
-    for arm in CONTROLS:
-        layout = _replicates(table, arm)
-        if layout is not None:
-            row = _explained(basis, arm, layout)
-            rows.append({**common, "arm": arm, "prompt_class": "all", **row, **_planted(basis, arm, row["measured"])})
+        design = contrast_design(table, mask)
+        if design is not None:
+            found = _explained(basis, "treatment", design)
+            rows.append(Prediction(**common, arm="treatment", prompt_class=name, **found,
+                                   **_from_draws(basis, mask, found["measured"])))  # fmt: skip
+    for arm in PLANTED:
+        design = pairs_design(table, arm)
+        if design is not None:
+            found = _explained(basis, arm, design)
+            rows.append(Prediction(**common, arm=arm, prompt_class="all", **found,
+                                   **_planted(basis, arm, found["measured"])))  # fmt: skip
     return rows
 
 
-def _replicates(table: RunTable, arm: str) -> Design | None:
-    codes = table.code_of(arm), table.code_of("baseline")
-    return design(table.arm_code, table.block, table.prompt_code, table.order, *codes, pairs=True)
-
-
-def _explained(basis: Basis, arm: str, layout: Design) -> Row:
+def _explained(basis: Basis, arm: str, design: Design) -> dict[str, Any]:
     """The arm's own rounds with their decodes at the curve's prices, and where the difference lies.
 
     `alternation` is what changes of width add, measured in the cell's other arms: without it the prediction would be
@@ -133,16 +132,16 @@ def _explained(basis: Basis, arm: str, layout: Design) -> Row:
         measured = np.log(table.rate)
     # The baseline is never predicted: its runs keep the rate that was measured.
     mine = table.of(arm)
-    predicted, curve_only = (layout.ratio(np.where(mine, rate, measured)) for rate in rates)
-    error = _arm_mean(layout, measured - rates[0])
+    predicted, curve_only = (design.ratio(np.where(mine, rate, measured)) for rate in rates)
+    error = _arm_mean(design, measured - rates[0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = float(np.mean((table.seconds["decode"] / table.window)[layout.arm.run]))
+        share = float(np.mean((table.seconds["decode"] / table.window)[design.arm.run]))
     low, high = _with_curve(error, share * basis.prices.log_se * _wide(basis, arm))
     together = int(table.concurrent[mine].max())
     return {
-        "scope": "aggregate" if together > 1 else "answer",
+        "scope": AGGREGATE if together > 1 else ANSWER,
         "predicted": predicted,
-        "measured": layout.ratio(measured),
+        "measured": design.ratio(measured),
         "ratio": error.ratio if np.isfinite(predicted) else NAN,
         "ratio_low": low,
         "ratio_high": high,
@@ -162,8 +161,8 @@ def _wide(basis: Basis, arm: str) -> float:
     return float(times[wide].sum() / times.sum()) if times.sum() > 0 else 0.0
 
 
-def _arm_mean(layout: Design, logs: np.ndarray) -> Estimate:
-    return mean_estimate(layout.arm.by_unit(logs, layout.n_units), layout.units)
+def _arm_mean(design: Design, logs: np.ndarray) -> Estimate:
+    return mean_estimate(design.arm.by_unit(logs, design.n_units), design.units)
 
 
 def _with_curve(error: Estimate, curve_se: float) -> tuple[float, float]:
@@ -191,16 +190,17 @@ def _note(basis: Basis, arm: str) -> str:
     return "; ".join(told)
 
 
-def _from_draws(basis: Basis, mask: np.ndarray, measured: float) -> Row:
+def _from_draws(basis: Basis, mask: np.ndarray, measured: float) -> dict[str, Any]:
     """The weaker evidence: speed-up at the arm's own draft length from acceptance by depth, and the best length."""
     found = basis.whole if mask.all() else basis.guesses(mask)
     longest = 0 if found is None else min(LONGEST, (max(basis.prices.cost) // found.streams) - 1)
     if found is None or longest < 1:
-        return _no_guesses()
+        return {}
     tested, costs, terms = found.tested.sum(axis=0), basis.costs, found.terms()
     every = speedups(costs, conditional(tested, found.accepted.sum(axis=0), longest), terms)
     drawn = _resampled(basis, found, longest)
-    row = _no_guesses() | {
+    row: dict[str, Any] = {
+        "keeps": found.keeps,
         "fires": float(np.mean(terms.fires)),
         "kept": terms.kept,
         "acceptance": float(found.accepted.sum() / tested.sum()) if tested.any() else NAN,
@@ -219,7 +219,7 @@ def _from_draws(basis: Basis, mask: np.ndarray, measured: float) -> Row:
     return row if best is None else row | _best_columns(basis, found, best)
 
 
-def _best_columns(basis: Basis, found: Guessing, best: Best) -> Row:
+def _best_columns(basis: Basis, found: Guessing, best: Best) -> dict[str, Any]:
     depth = measured_depth(found.tested.sum(axis=0))
     widths = [found.streams + best.length * guessers for guessers in range(found.streams + 1)]
     between = any(basis.prices.price(width).how == INTERPOLATED for width in widths)
@@ -230,14 +230,6 @@ def _best_columns(basis: Basis, found: Guessing, best: Best) -> Row:
     }  # fmt: skip
 
 
-def _no_guesses() -> Row:
-    """Columns of an arm that nothing is known of but its rounds."""
-    names = ("from_draws", "from_draws_low", "from_draws_high", "ratio_from_draws", "ceiling", "best_draft",
-             "best_speedup", "best_low", "best_high", "break_even", "free_break_even", "acceptance",
-             "own_length")  # fmt: skip
-    return dict.fromkeys(names, NAN) | {"best_kind": ""}
-
-
 def _resampled(basis: Basis, found: Guessing, longest: int) -> np.ndarray:
     """Speed-ups (resamples, length): units drawn again, and prices with their own error."""
     weights = resamples(len(found.tested), RESAMPLES, basis.seed)
@@ -246,24 +238,24 @@ def _resampled(basis: Basis, found: Guessing, longest: int) -> np.ndarray:
     return speedups(basis.drawn_costs, chances, found.terms(weights))
 
 
-def _planted(basis: Basis, arm: str, measured: float) -> Row:
+def _planted(basis: Basis, arm: str, measured: float) -> dict[str, Any]:
     """A control from the treatment's terms alone: every guess right (oracle), or every guess wrong (sabotage).
 
     Nothing is said of a loop whose accepted guesses bring no new tokens, since what its guesses cost hangs on how many
     are accepted; nor of an oracle that a near tie made wrong.
     """
-    table, row = basis.table, _no_guesses()
+    table = basis.table
     found, mine = basis.whole, table.of(arm)
     missed = int((table.counters["verified"] - table.counters["accepted"])[mine].sum())
     if found is None or found.length is None or not found.keeps or (arm == "oracle" and missed):
-        return row
+        return {}
     tokens = int(np.median(table.tokens.distinct[mine])) // found.streams
     answer = Answer(tokens, found.narrows, tuple(basis.extra[arm].tolist()), found.settles)
     value = planted(basis.costs, found.terms(), found.length, answer, right=arm == "oracle")
-    return row | {"from_draws": value, "ratio_from_draws": measured / value, "own_length": found.length}
+    return {"from_draws": value, "ratio_from_draws": measured / value, "own_length": found.length}
 
 
-def median_errors(rows: list[Row]) -> list[Row]:
+def median_errors(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """How far the model was off in the median, by machine and build: |measured / predicted - 1| over sound treatments
     with all prompts together; `arms` is how many, `with_controls` the same over oracle and sabotage too.
     """

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.judge.measure.runs import SEQUENTIAL_ARMS
 from bench.judge.predict.cost_model import Prices, Terms
+from bench.records.arms import ARMS, OWN_CONTEXT, PLAIN
 
 if TYPE_CHECKING:
     from bench.judge.measure.runs import RunTable
@@ -21,9 +21,7 @@ SETTLED = 2
 """Decodes after a change of width that are not settled yet. A step-cost curve drops at least as many."""
 LEAST_ROUNDS = 2
 KEEPS = 0.5
-"""Accepted guesses that bring fewer new tokens than this are said again: a sliding stagger."""
-OWN_CONTEXT = ("baseline", "again")
-"""Arms in a context of their own; all others share the treatment's."""
+"""Accepted guesses that bring fewer new tokens than this are said again, not kept."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,8 @@ class Turns:
         owner = table.turns["owner"]
         excess = self.relative(table) - price
         known = np.isfinite(excess)
-        near = np.logical_or.reduce([table.of(name) for name in ("solo", "oracle", "sabotage") if name != arm])[owner]
-        plain = np.logical_or.reduce([table.of(name) for name in OWN_CONTEXT])[owner]
+        near = table.any_of(name for name in ARMS if name not in (*OWN_CONTEXT, "treatment", arm))[owner]
+        plain = table.any_of(OWN_CONTEXT)[owner]
         found = np.zeros(SETTLED + 1)
         for age in range(SETTLED):
             for arms in (near, plain):
@@ -123,7 +121,7 @@ def _next_answer(table: RunTable) -> np.ndarray:
     stream = np.full((int(owner.max(initial=0)) + 1) * span, -1)
     stream[emits["owner"][made] * span + emits["round"][made]] = emits["stream"][made]
     mine = stream[owner * span + number]
-    one_by_one = np.logical_or.reduce([table.of(name) for name in SEQUENTIAL_ARMS])[owner]
+    one_by_one = table.any_of(PLAIN)[owner]
     begins = np.zeros(len(owner), dtype=bool)
     begins[1:] = (mine[1:] != mine[:-1]) & (owner[1:] == owner[:-1])
     return begins & one_by_one

@@ -5,9 +5,11 @@ Knows nothing about files. Draws the judge's numbers as they are; when there are
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench.judge.arm import ROLES
 from bench.report.figures.canvas import (
     AMBER,
     BLUE,
@@ -25,15 +27,17 @@ from bench.report.figures.canvas import (
     panels,
 )
 from bench.report.figures.published import speedup_points
+from bench.report.tables.arms import describe, is_void, of_all_prompts, with_role
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
-from bench.report.tables.values import Row, cells_of, figure, fixed, get, number, plain, sort_key
+from bench.report.tables.values import Row, cells_of, figure, fixed, get, line, sort_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_LINES = 14
-SHOWN_ARMS = ("baseline", "treatment", "solo", None)
+LABEL_WIDTH = 34
+SHOWN_ARMS = tuple(role.name for role in ROLES.values() if not role.control)
 PARTS = (
     ("decode_ms", "llama_decode", BLUE),
     ("draft_ms", "draft", AMBER),
@@ -42,21 +46,8 @@ PARTS = (
     ("host_ms", "rest of the loop", VERMILION),
 )
 
-
 ARM = ("short",)
 """What tells one arm from another."""
-
-
-def is_void(row: Row) -> bool:
-    return bool(plain(row.get("void")))
-
-
-def describe(row: Row, index: CellIndex) -> str:
-    """`stagger x4 emission=published` and whatever else tells one arm from another."""
-    words = [number(index.find(row, "short"))]
-    words += ["sum of streams"] if get(row, "scope") == "aggregate" else []
-    temperature = index.find(row, "temperature")
-    return ", ".join(words) + (f", T={number(temperature)}" if temperature else "")
 
 
 def one_each(rows: Sequence[Row], index: CellIndex, names: Sequence[str]) -> list[Row]:
@@ -75,7 +66,7 @@ def _preference(row: Row, index: CellIndex) -> tuple[Any, ...]:
 
 def speedup(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
     """Speed-up by method, distinct tokens with intervals, beside what was counted and what was published."""
-    rows = [row for row in tables.rows("speedup") if get(row, "prompt_class") in ("all", None)]
+    rows = of_all_prompts(tables.rows("speedup"))
     sound = [row for row in rows if not is_void(row) and figure(row, "speedup") is not None]
     groups, hidden = panels(sound, index)
     if not groups:
@@ -116,10 +107,15 @@ def _forest(axes: Axes, rows: Sequence[Row], claims: Sequence[Row], index: CellI
         heights, lows, highs = zip(*claimed, strict=True)
         axes.hlines(heights, lows, highs, colors=INK, linewidth=1)
         axes.plot(lows, heights, "D", markerfacecolor="white", markeredgecolor=INK, markersize=5)
-    axes.set_yticks(places, [describe(row, index) for row in rows])
+    axes.set_yticks(places, [_wrapped(describe(row, index)) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(left=0)
+
+
+def _wrapped(label: str) -> str:
+    """An arm's name on lines that leave room for its bar, and for the title above it."""
+    return textwrap.fill(label, LABEL_WIDTH)
 
 
 def _counts_more(row: Row) -> bool:
@@ -169,16 +165,14 @@ def _bars(rows: Sequence[Row], index: CellIndex) -> list[Row]:
     """One baseline, one bar for each treatment, then what is left: where room ends, treatments stay."""
     by_arm = {arm: [row for row in rows if get(row, "arm") == arm] for arm in SHOWN_ARMS}
     bars = one_each(by_arm.pop("baseline"), index, ("arm",))
-    for arm in sorted(by_arm, key=lambda arm: arm != "treatment"):
+    for arm in sorted(by_arm, key=lambda arm: bool(ROLES[arm].words)):
         bars += one_each(by_arm[arm], index, ARM)
     return bars
 
 
-def _arm_label(row: Row, index: CellIndex) -> str:
-    arm = get(row, "arm")
-    if arm == "baseline":
-        return "plain decoding"
-    return describe(row, index) + (", one stream live" if arm == "solo" else "")
+def _bar_label(row: Row, index: CellIndex) -> str:
+    role = ROLES[line(get(row, "arm"))]
+    return role.words if role.plain and role.own_context else with_role(row, index)
 
 
 def _stack(axes: Axes, rows: Sequence[Row], index: CellIndex) -> None:
@@ -191,7 +185,7 @@ def _stack(axes: Axes, rows: Sequence[Row], index: CellIndex) -> None:
     for place, row in enumerate(rows):
         label = f"{fixed(figure(row, 'total_ms'), 1)} ms"
         axes.annotate(label, (starts[place], place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-    axes.set_yticks(places, [_arm_label(row, index) for row in rows])
+    axes.set_yticks(places, [_wrapped(_bar_label(row, index)) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, max(starts) * 1.12 or 1.0)
     axes.tick_params(axis="y", length=0)

@@ -26,8 +26,8 @@ from bench.report.figures.canvas import (
     panels,
     set_title,
 )
-from bench.report.figures.charts import describe, is_void
 from bench.report.figures.published import MEASURED, Point, acceptance_points, cost_curves
+from bench.report.tables.arms import describe, is_void
 from bench.report.tables.conditions import CellIndex, Group, group_of
 from bench.report.tables.csv_files import Ordered
 from bench.report.tables.values import Row, cells_of, figure, number
@@ -165,7 +165,7 @@ def _race(axes: Axes, rows: Sequence[Row]) -> None:
 def acceptance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
     """Acceptance over all positions by temperature, beside the collision probability of the same draws."""
     rows = [row for row in tables.rows("acceptance") if figure(row, "rate") is not None]
-    pooled = [row for row in rows if figure(row, "position") in (0.0, None) and not is_void(row)]
+    pooled = [row for row in rows if figure(row, "depth") in (0.0, None) and not is_void(row)]
     groups, hidden = panels(pooled, index)
     if not groups:
         return None

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from bench.judge.kernels.times import is_product, is_sound
 from bench.report.figures.canvas import GREY, INK, MARKERS, PALE, SERIES, Drawing, canvas, finish, omitted, set_title
-from bench.report.page.kernel_sections import COLD, MAIN_SHAPES, by_machine, is_product, is_sound, told
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
+from bench.report.tables.kernels import COLD, MAIN_SHAPES, by_machine, conditions
 from bench.report.tables.values import Row, figure, get, line, number
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _figure(title: str, tables: Ordered, index: CellIndex, draw: Panel) -> Drawi
     entries = {label: mark for one in axes for mark, label in zip(*one.get_legend_handles_labels(), strict=True)}
     canvas_.legend(entries.values(), entries.keys(), loc="outside upper right", ncols=3)
     hidden = len(tables.rows("kernels")) - len(rows)
-    return finish(title, canvas_, rows, index, [omitted(hidden, OTHERS)], told(rows, COLD))
+    return finish(title, canvas_, rows, index, [omitted(hidden, OTHERS)], conditions(rows, COLD))
 
 
 def kernel_share(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
@@ -144,7 +145,7 @@ def kernel_roofline(tables: Ordered, claims: Sequence[Row], index: CellIndex) ->
     axes.legend(loc="upper left")
     hidden = len(tables.rows("kernels")) - len(points)
     title = f"Roofline of the kernels, {number(rows[0].get('rows'))} x {number(rows[0].get('cols'))}"
-    return finish(title, canvas_, rows, index, [omitted(hidden, OTHERS)], told(rows, COLD))
+    return finish(title, canvas_, rows, index, [omitted(hidden, OTHERS)], conditions(rows, COLD))
 
 
 def _place(row: Row) -> tuple[float, float] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bench.judge.arm import ROLES
 from bench.report.figures.canvas import (
     BLUE,
     GREY,
@@ -18,7 +19,7 @@ from bench.report.figures.canvas import (
     panel_title,
     panels,
 )
-from bench.report.figures.charts import is_void
+from bench.report.tables.arms import is_void, of_all_prompts
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
 from bench.report.tables.values import Row, figure, get
@@ -28,16 +29,12 @@ if TYPE_CHECKING:
 
 BAND = 0.10
 """Half-width of the band around equality."""
-ARMS = {
-    "treatment": ("a method", BLUE, "o"),
-    "oracle": ("its guesses all right", PURPLE, "^"),
-    "sabotage": ("its guesses all wrong", VERMILION, "v"),
-}
+STYLES = ((BLUE, "o"), (PURPLE, "^"), (VERMILION, "v"))
 
 
 def predictions(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
     """Measured over predicted for every arm, with a band of 10 %; hollow where the step-cost curve alone predicts."""
-    rows = [row for row in tables.rows("predictions") if get(row, "prompt_class") in ("all", None)]
+    rows = of_all_prompts(tables.rows("predictions"))
     sound = [row for row in rows if not is_void(row) and figure(row, "predicted") and figure(row, "measured")]
     groups, hidden = panels(sound, index)
     if not groups:
@@ -63,7 +60,9 @@ def _panel(axes: Axes, rows: Sequence[Row]) -> None:
     axes.fill_between([low, high], [low * (1 - BAND), high * (1 - BAND)], [low * (1 + BAND), high * (1 + BAND)],
                       color=PALE, linewidth=0, zorder=0, label="within 10 %")  # fmt: skip
     axes.plot([low, high], [low, high], color=GREY, linewidth=1, zorder=1)
-    for name, (label, color, marker) in ARMS.items():
+    roles = [role for role in ROLES.values() if not role.plain]
+    for role, (color, marker) in zip(roles, STYLES, strict=True):
+        name, label = role.name, role.words or "a method"
         mine = [row for row in rows if get(row, "arm") == name]
         if not mine:
             continue

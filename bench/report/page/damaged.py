@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.report.page.section import Column, Section, ids_of, tabulate
+from bench.judge.tables.cell import DAMAGED
+from bench.report.page.section import Column, Section, ids_of, shown, tabulate
 from bench.report.tables.csv_files import Ordered
-from bench.report.tables.values import Row, get, line, number
+from bench.report.tables.values import Row, get, line
 
-DAMAGED = "damaged"
-"""What the judge calls the state of such a cell."""
 MOST_LINES = 5
 """So many are told with their reasons in the terminal; the report has them all."""
 
@@ -21,17 +20,17 @@ def damaged(tables: Ordered) -> list[Section]:
     """The section of cells that nothing could be read from or judged, where there are any: it comes before all else."""
     rows = damaged_rows(tables.rows("cells"))
     columns: list[Column] = [
-        ("machine", lambda row: number(get(row, "machine"))),
+        *shown("cells", "machine"),
         ("cell", ids_of),
-        ("reason", lambda row: number(get(row, "reason"))),
+        *shown("cells", "reason"),
     ]
     told = f"cells that cannot be read or judged, {len(rows)} of {len(tables.rows('cells'))}"
     intro = (
         "These cells count for nothing in this report; every other cell was judged. The same sweep measures a cell "
         "again whose file cannot be read."
     )
-    shown = [tabulate(rows, columns, told, "cells.csv")]
-    return [Section("damaged", "Damaged cells", intro, "", shown)] if rows else []
+    made = [tabulate(rows, columns, told, "cells.csv")]
+    return [Section("damaged", "Damaged cells", intro, "", made)] if rows else []
 
 
 def damaged_lines(cells: Sequence[Row]) -> list[str]:

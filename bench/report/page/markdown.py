@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.children import children
-from bench.host.cpus import available_cpus
+from bench.judge.tables.claims import MEANING
 from bench.report.figures.drawing import load_drawing, started
 from bench.report.page.kernel_sections import kernel_sections
 from bench.report.page.section import Column, Table, tabulate
 from bench.report.page.sections import all_sections
 from bench.report.tables import verdicts
 from bench.report.tables.conditions import CellIndex, condition
-from bench.report.tables.csv_files import COLUMNS, Ordered, write_tables
+from bench.report.tables.csv_files import FILES, Ordered, write_tables
 from bench.report.tables.files import open_folder, write_file
 from bench.report.tables.values import Row, cells_of, line, number, plain, scope_of
 
@@ -31,17 +31,19 @@ ENOUGH_ROWS = 2000
 """With fewer, the tables are written before a child process has begun."""
 
 
-def write_report(findings: Any, claims: Sequence[Row], out: Path, figures: bool = True) -> list[Path]:
+def write_report(
+    findings: Any, claims: Sequence[Row], out: Path, figures: bool = True, processes: int = 1
+) -> list[Path]:
     """Writes the report into the folder `out`, making it, and returns the paths of all files written.
 
-    `findings` has one list of row dicts in each of speedup, step_cost, acceptance, memory, decomposition, controls,
-    timeline, bandwidth, peers and cells; a field that is absent counts as empty. `claims` are the judged claims.
-    Without figures, those of an earlier report stay as they are and the page does not show them.
+    `findings` has a list of rows a table of `bench.judge.tables`; one that is absent counts as empty. `claims` are the
+    judged claims. With several `processes` at hand, some of them draw. Without figures, those of an earlier report stay
+    as they are and the page does not show them.
     Raises UserError when `out` cannot be written.
     """
     out = Path(out)
     open_folder(out)
-    with _pool(findings) if figures else nullcontext() as pool:
+    with _pool(findings, processes) if figures else nullcontext() as pool:
         tables = Ordered(findings)
         index = CellIndex.of(tables)
         drawings = started(tables, claims, index, out / "figures", pool) if figures else list
@@ -53,10 +55,10 @@ def write_report(findings: Any, claims: Sequence[Row], out: Path, figures: bool 
     return [page, *written, *drawn]
 
 
-def _pool(findings: Any) -> AbstractContextManager[Executor | None]:
+def _pool(findings: Any, processes: int) -> AbstractContextManager[Executor | None]:
     """Child processes that draw while the tables are written, where there are rows enough to gain by it."""
-    processes = min(available_cpus(), MOST_PROCESSES)
-    if processes < 2 or sum(len(getattr(findings, name, None) or []) for name in COLUMNS) < ENOUGH_ROWS:
+    processes = min(processes, MOST_PROCESSES)
+    if processes < 2 or sum(len(getattr(findings, name, None) or []) for name in FILES) < ENOUGH_ROWS:
         return nullcontext()
     # Here, once: a process that is forked off has it too.
     load_drawing()
@@ -73,7 +75,7 @@ def _contents(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> dict[
     return {
         "totals": verdicts.totals(claims),
         "claims": _verdict_table(claims, index) if claims else None,
-        "meaning": verdicts.MEANING,
+        "meaning": MEANING,
         "sections": [*all_sections(tables, claims, index), *kernel_sections(tables)],
     }
 

@@ -6,10 +6,13 @@ It knows no table by name, and nothing about files and templates.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from bench.judge import columns as declared
+from bench.judge.tables import columns_of
+from bench.report.tables.arms import is_void
 from bench.report.tables.conditions import CellIndex, condition, grouped
-from bench.report.tables.values import MISSING, Row, cells_of, fixed, get, interval, line, mebibytes, number, percent
+from bench.report.tables.values import MISSING, Row, cells_of, fixed, line, mebibytes, percent
 
 MAX_ROWS = 60
 MAX_IDS = 40
@@ -52,29 +55,63 @@ def by_group(rows: Sequence[Row], columns: Sequence[Column], index: CellIndex, s
     return [tabulate(members, columns, condition(members, index), source) for _, members in grouped(rows, index)]
 
 
-def field_of(*names: str, digits: int = 4) -> Callable[[Row], str]:
-    return lambda row: number(get(row, *names), digits)
+def shown(table: str, *names: str) -> list[Column]:
+    """Columns of a table under their own headings, each with the unit and the digits that it declares."""
+    return [(columns_of(table)[name].heading, told(table, name)) for name in names]
 
 
-def decimals_of(name: str, decimals: int) -> Callable[[Row], str]:
-    return lambda row: fixed(row.get(name), decimals)
+def told(table: str, name: str) -> Callable[[Row], str]:
+    """How one column's value is written."""
+    one = columns_of(table)[name]
+    return lambda row: _text(one, row.get(name))
 
 
-def share_of(name: str, decimals: int = 1) -> Callable[[Row], str]:
-    return lambda row: percent(row.get(name), decimals)
+def _text(one: declared.Column, value: object) -> str:
+    if one.unit == declared.SHARE and one.decimals is not None:
+        return percent(value, one.decimals)
+    if one.unit == declared.BYTES and one.decimals is None:
+        return mebibytes(value)
+    if one.decimals is not None:
+        return fixed(value, one.decimals)
+    return line(value)
 
 
-def bytes_of(name: str) -> Callable[[Row], str]:
-    return lambda row: mebibytes(row.get(name))
+def limits(table: str, name: str, heading: str = "95 % interval") -> Column:
+    """The interval of a column, in its digits; two behind the point where it has no number of its own."""
+    return heading, _limits(table, name)
 
 
-def interval_of(decimals: int = 2) -> Callable[[Row], str]:
-    return lambda row: interval(row.get("ci_low"), row.get("ci_high"), decimals)
+def _limits(table: str, name: str) -> Callable[[Row], str]:
+    one = columns_of(table)[name]
+    if one.decimals is None:
+        one = replace(one, decimals=columns_of(table)[one.low].decimals or 2)
+
+    def text(row: Row) -> str:
+        ends = [_text(one, row.get(end)) for end in (one.low, one.high)]
+        return MISSING if MISSING in ends else " to ".join(ends)
+
+    return text
 
 
-def percent_interval(row: Row) -> str:
-    low, high = percent(row.get("ci_low")), percent(row.get("ci_high"))
-    return MISSING if MISSING in (low, high) else f"{low} to {high}"
+def spans(table: str, *names: str) -> list[Column]:
+    """Columns with their intervals in brackets: with a column for each end a table would not fit a page."""
+    return [(columns_of(table)[name].heading, _span(table, name)) for name in names]
+
+
+def _span(table: str, name: str) -> Callable[[Row], str]:
+    value, ends = told(table, name), _limits(table, name)
+
+    def text(row: Row) -> str:
+        found = value(row), ends(row)
+        return found[0] if MISSING in found else f"{found[0]} ({found[1]})"
+
+    return text
+
+
+def unless_void(column: Column, word: str = "void") -> Column:
+    """The column, with a word in place of what a void row says."""
+    heading, text = column
+    return heading, lambda row: word if is_void(row) else text(row)
 
 
 def ids_of(row: Row) -> str:

@@ -8,158 +8,128 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.report.figures.charts import describe, is_void
-from bench.report.page.damaged import DAMAGED, damaged
+from bench.judge.findings import OK, VOID, WARNING
+from bench.judge.tables import TABLES
+from bench.judge.tables.cell import DAMAGED
+from bench.report.page.damaged import damaged
 from bench.report.page.guess_sections import acceptance, distribution, domain, predictions
 from bench.report.page.section import (
     Column,
     Section,
     by_group,
-    bytes_of,
-    decimals_of,
-    field_of,
     ids_of,
-    interval_of,
+    limits,
     listed_ids,
-    share_of,
+    shown,
     tabulate,
+    unless_void,
 )
+from bench.report.tables.arms import describe, is_void, of_all_prompts
 from bench.report.tables.conditions import CellIndex, condition
 from bench.report.tables.csv_files import Ordered
-from bench.report.tables.values import MISSING, Row, all_cells, cells_of, figure, fixed, get, line, number, plain
+from bench.report.tables.values import MISSING, Row, all_cells, cells_of, figure, fixed, get, line, number
+
+GRAVEST = (VOID, WARNING, OK)
 
 
 def speedup(tables: Ordered, index: CellIndex) -> Section:
-    rows = [row for row in tables.rows("speedup") if get(row, "prompt_class") in ("all", None)]
+    rows = of_all_prompts(tables.rows("speedup"))
     columns: list[Column] = [
         ("arm", lambda row: describe(row, index)),
-        ("speed-up", lambda row: "void" if is_void(row) else fixed(row.get("speedup"), 2)),
-        ("95 % interval", lambda row: MISSING if is_void(row) else interval_of()(row)),
-        ("tok/s", decimals_of("tok_s", 1)),
-        ("plain tok/s", decimals_of("baseline_tok_s", 1)),
-        ("counted tok/s", decimals_of("counted_tok_s", 1)),
-        ("aggregate tok/s", decimals_of("aggregate_tok_s", 1)),
-        ("steady window", decimals_of("steady_speedup", 2)),
-        ("over same context", decimals_of("solo_speedup", 2)),
+        *map(unless_void, shown("speedup", "speedup")),
+        unless_void(limits("speedup", "speedup"), MISSING),
+        *shown("speedup", "tok_s", "baseline_tok_s", "counted_tok_s", "aggregate_tok_s", "steady_speedup",
+               "solo_speedup"),
         ("tokens a round / round cost", _factors),
-        ("host time", share_of("host_share")),
-        ("smallest visible effect", decimals_of("min_visible_effect", 3)),
-        ("bound tok/s", decimals_of("bound_tok_s", 1)),
-        ("output", lambda row: number(get(row, "lossless"))),
-        ("identical", share_of("identical_share")),
+        *shown("speedup", "host_share", "min_visible_effect", "bound_tok_s", "lossless", "identical_share"),
         ("why void", lambda row: line(get(row, "void_reason") or "unspecified") if is_void(row) else "sound"),
         ("cells", ids_of),
-    ]
-    shown = by_group(rows, columns, index, "speedup.csv")
+    ]  # fmt: skip
+    made = by_group(rows, columns, index, "speedup.csv")
     intro = (
         "Speed counts distinct tokens; *counted tok/s* is what counting every emit call would print. *plain tok/s* is "
         "the fastest fair baseline; *over same context* divides by one stream in the arm's own context instead. *bound "
         "tok/s* is what the measured read bandwidth allows. Per prompt class: `speedup.csv`."
     )
-    return Section("speedup", "Speed-up", intro, "No finished contrast.", shown, ("speedup",))
+    return Section("speedup", "Speed-up", intro, "No finished contrast.", made, ("speedup",))
 
 
 def _factors(row: Row) -> str:
-    """Both measured factors and, where the judge gave it, their product."""
-    tokens, cost = fixed(row.get("tokens_per_round"), 2), fixed(row.get("relative_round_cost"), 2)
-    if MISSING in (tokens, cost):
-        return MISSING
-    product = fixed(row.get("product_speedup"), 2)
-    return f"{tokens} / {cost}" + ("" if product == MISSING else f" = {product}")
+    """Both measured factors and their product."""
+    tokens, cost, product = (fixed(row.get(name), 2) for name in
+                             ("tokens_per_round", "relative_round_cost", "product_speedup"))  # fmt: skip
+    return MISSING if MISSING in (tokens, cost) else f"{tokens} / {cost} = {product}"
 
 
 def round_time(tables: Ordered, index: CellIndex) -> Section:
     parts = ("decode", "draft", "sample", "rollback", "host", "total")
     columns: list[Column] = [
-        ("arm", lambda row: number(get(row, "arm")) + (" (void)" if is_void(row) else "")),
+        ("arm", lambda row: line(get(row, "arm")) + (" (void)" if is_void(row) else "")),
         ("method", lambda row: describe(row, index)),
-        *((f"{part} ms", decimals_of(f"{part}_ms", 3)) for part in parts),
+        *shown("decomposition", *(f"{part}_ms" for part in parts)),
         ("cells", ids_of),
     ]
-    shown = by_group(tables.rows("decomposition"), columns, index, "decomposition.csv")
+    made = by_group(tables.rows("decomposition"), columns, index, "decomposition.csv")
     intro = "Milliseconds a round. *host* is the wall time of a round outside its four named parts."
-    return Section("round_time", "Where a round's time goes", intro, "No round was timed.", shown, ("round_time",))
+    return Section("round_time", "Where a round's time goes", intro, "No round was timed.", made, ("round_time",))
 
 
 def step_cost(tables: Ordered, index: CellIndex) -> Section:
     rows = tables.rows("step_cost")
-    columns: list[Column] = [("width", field_of("width"))]
-    if any(get(row, "layout") for row in rows):
-        columns.append(("layout", field_of("layout")))
-    columns += [
-        ("step ms", decimals_of("step_ms", 3)),
-        ("relative cost", decimals_of("relative_cost", 2)),
-        ("95 % interval", interval_of()),
-        ("tok/s if all were accepted", decimals_of("predicted_tok_s_all_accepted", 1)),
+    changes = any(figure(row, "change_ms") is not None for row in rows)
+    columns: list[Column] = [
+        *shown("step_cost", "width", "layout", "step_ms", "relative_cost"),
+        limits("step_cost", "relative_cost"),
+        *shown("step_cost", "predicted_tok_s_all_accepted", *(["change_ms"] if changes else [])),
+        ("cells", ids_of),
     ]
+    made = by_group(rows, columns, index, "step_cost.csv")
     intro = "Time of one `llama_decode` of a width over that of width 1. Nothing is interpolated between widths."
-    if any(figure(row, "change_ms") is not None for row in rows):
-        columns.append(("first decodes, ms more", decimals_of("change_ms", 3)))
-        intro += " *first decodes* come after a change to the width, before its time is steady; no cost holds them."
-    shown = by_group(rows, [*columns, ("cells", ids_of)], index, "step_cost.csv")
-    return Section("step_cost", "Step cost", intro, "No step-cost curve was measured.", shown, ("step_cost",))
+    if changes:
+        intro += " *First decodes* come after a change to the width, before its time is steady; no cost holds them."
+    return Section("step_cost", "Step cost", intro, "No step-cost curve was measured.", made, ("step_cost",))
 
 
 def memory(tables: Ordered, index: CellIndex) -> Section:
     columns: list[Column] = [
-        ("streams", field_of("streams")),
-        (
-            "measured in",
-            lambda row: " ".join(word for word in (get(row, "source"), get(row, "arm")) if word) or MISSING,
-        ),
-        ("KV cache", bytes_of("kv_bytes")),
-        ("recurrent state", bytes_of("state_bytes")),
-        ("measured", bytes_of("measured_bytes")),
-        ("a stream", bytes_of("per_stream_bytes")),
+        *shown("memory", "streams"),
+        ("measured in", lambda row: " ".join(word for word in (get(row, "source"), get(row, "arm")) if word)),
+        *shown("memory", "kv_bytes", "state_bytes", "measured_bytes", "per_stream_bytes"),
         ("cells", ids_of),
     ]
-    shown = by_group(tables.rows("memory"), columns, index, "memory.csv")
+    made = by_group(tables.rows("memory"), columns, index, "memory.csv")
     intro = "Bytes that the context of that many streams takes."
-    return Section("memory", "Memory", intro, "No memory was measured.", shown)
+    return Section("memory", "Memory", intro, "No memory was measured.", made)
 
 
 def controls(tables: Ordered, index: CellIndex) -> Section:
     """Failed controls come first and warnings next, so that a limit never hides one behind those that passed."""
-    rows = sorted(tables.rows("controls"), key=_calm)
+    rows = sorted(tables.rows("controls"), key=lambda row: GRAVEST.index(line(get(row, "severity"))))
     columns: list[Column] = [
-        ("control", field_of("control")),
-        ("result", lambda row: number(get(row, "severity") or {True: "ok", False: "void"}.get(plain(row.get("ok"))))),
-        ("value", field_of("value")),
-        ("95 % interval", interval_of(3)),
-        ("what it says", lambda row: number(get(row, "sentence"))),
+        *shown("controls", "control", "severity", "value"),
+        limits("controls", "value"),
+        *shown("controls", "sentence"),
         ("cells", ids_of),
     ]
-    shown = by_group(rows, columns, index, "controls.csv")
+    made = by_group(rows, columns, index, "controls.csv")
     intro = "Controls that failed come first. A cell with a failed control is void: its speed-up counts for nothing."
-    return Section("controls", "Controls", intro, "No control was run.", shown)
-
-
-def _calm(row: Row) -> int:
-    if plain(row.get("ok")) is False:
-        return 0
-    return 1 if get(row, "severity") not in ("ok", None) else 2
+    return Section("controls", "Controls", intro, "No control was run.", made)
 
 
 def peers(tables: Ordered, index: CellIndex) -> Section:
-    rows = tables.rows("peers")
     columns: list[Column] = [
-        ("program", field_of("tool")),
-        ("width", field_of("width")),
-        ("pairs", field_of("pairs")),
-        ("its tok/s", decimals_of("tok_s", 2)),
-        ("ours, tok/s", decimals_of("ours_tok_s", 2)),
-        ("ours / its", decimals_of("ratio", 3)),
-        ("95 % interval", interval_of(3)),
+        *shown("peers", "tool", "width", "pairs", "tok_s", "ours_tok_s", "ratio"),
+        limits("peers", "ratio"),
         ("cells", ids_of),
     ]
-    shown = by_group(rows, columns, index, "peers.csv")
-    bandwidth = [("read GB/s", decimals_of("read_gb_s", 2)), ("cells", ids_of)]
-    shown += by_group(tables.rows("bandwidth"), bandwidth, index, "bandwidth.csv")
+    made = by_group(tables.rows("peers"), columns, index, "peers.csv")
+    bandwidth: list[Column] = [*shown("bandwidth", "read_gb_s"), ("cells", ids_of)]
+    made += by_group(tables.rows("bandwidth"), bandwidth, index, "bandwidth.csv")
     intro = "Other programs on the same model and build, and the read bandwidth that the physical bound rests on."
     empty = (
         "No other program was run: `peers.llama_bench=FILE` and `peers.llama_batched_bench=FILE` add them to a sweep."
     )
-    return Section("peers", "Peers and read bandwidth", intro, empty, shown)
+    return Section("peers", "Peers and read bandwidth", intro, empty, made)
 
 
 def failures(tables: Ordered, index: CellIndex) -> Section:
@@ -172,18 +142,16 @@ def failures(tables: Ordered, index: CellIndex) -> Section:
         ("what", lambda row: describe(row, index)),
         ("reason", lambda row: number(get(row, "reason", "void_reason"))),
     ]
-    shown = by_group(rows, columns, index, "cells.csv")
+    made = by_group(rows, columns, index, "cells.csv")
     intro = "These cells count for no verdict. The same sweep again runs the failed ones anew."
     empty = "Every stored cell finished, and its controls passed."
-    return Section("failures", "Failed, unsupported and void cells", intro, empty, shown)
+    return Section("failures", "Failed, unsupported and void cells", intro, empty, made)
 
 
 def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Section:
     """Which cells each table rests on."""
-    names = ("speedup", "decomposition", "step_cost", "predictions", "acceptance", "distribution", "domain", "memory",
-             "controls", "peers",
-             "bandwidth")  # fmt: skip
-    sources = {"claims": list(claims)} | {name: tables.rows(name) for name in names}
+    names = [name for name, table in TABLES.items() if not table.optional and name not in ("cells", "timeline")]
+    sources: dict[str, Sequence[Row]] = {"claims": claims} | {name: tables.rows(name) for name in names}
     told = {name: all_cells(rows) for name, rows in sources.items()}
     lines = [{"table": name, "ids": ids, "cells": ids} for name, ids in told.items()]
     columns: list[Column] = [
@@ -192,9 +160,9 @@ def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Sect
         ("ids", lambda row: listed_ids(row["ids"])),
     ]
     everything = [row for rows in sources.values() for row in rows if cells_of(row)]
-    shown = [tabulate(lines, columns, condition(everything, index), "cells.csv")] if everything else []
+    made = [tabulate(lines, columns, condition(everything, index), "cells.csv")] if everything else []
     intro = "Every row of every CSV file lists its cells in the column `cells`; each cell is a folder of raw records."
-    return Section("provenance", "What each table rests on", intro, "No cell is stored.", shown)
+    return Section("provenance", "What each table rests on", intro, "No cell is stored.", made)
 
 
 def all_sections(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> list[Section]:

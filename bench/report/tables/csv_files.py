@@ -1,7 +1,7 @@
-"""The report's CSV files: which columns each has, and the judge's rows written under them.
+"""The report's CSV files: the judge's rows under the columns that their types declare.
 
 Knows nothing about how a value was obtained. A missing value is `n/a` (which pandas reads as nan), a row that rests on
-no cell says `none`. Columns that a row has beyond the listed ones follow in alphabetical order, except in the timeline.
+no cell says `none`. What the columns are is in `bench.judge.tables`, and in words in `docs/columns.md`.
 """
 
 from __future__ import annotations
@@ -11,69 +11,24 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from bench.judge.columns import changed
+from bench.judge.tables import TABLES, row_type, written
+from bench.judge.tables.contrast import Timeline
 from bench.report.tables.files import remove_file, write_file
 from bench.report.tables.values import MISSING, Row, cells_of, plain, sort_column
 
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "claims": (
-        "claim_id", "verdict", "scope", "published", "measured", "ci_low", "ci_high", "unit", "evidence", "reason",
-    ),
-    "speedup": (
-        "model", "method", "streams", "temperature", "prompt_class", "tok_s", "baseline_tok_s", "speedup", "ci_low",
-        "ci_high", "counted_tok_s", "aggregate_tok_s", "lossless", "identical_share",
-    ),
-    "step_cost": (
-        "model", "width", "step_ms", "relative_cost", "ci_low", "ci_high", "predicted_tok_s_all_accepted",
-    ),
-    "acceptance": (
-        "model", "method", "streams", "temperature", "draws", "position", "tested", "accepted", "rate", "ci_low",
-        "ci_high", "collision_mean",
-    ),
-    "domain": (
-        "model", "method", "temperature", "domain", "signal", "against", "window", "on_mean", "on_low", "on_high",
-        "off_mean", "off_low", "off_high", "drop", "drop_low", "drop_high", "auc", "auc_low", "auc_high", "tells",
-        "threshold", "false_alarm", "false_alarm_low", "false_alarm_high", "miss", "miss_low", "miss_high", "needed",
-        "sentence",
-    ),
-    "memory": ("model", "streams", "kv_bytes", "state_bytes", "measured_bytes", "per_stream_bytes"),
-    "decomposition": (
-        "model", "method", "streams", "arm", "draft_ms", "decode_ms", "sample_ms", "rollback_ms", "host_ms", "total_ms",
-    ),
-    "predictions": (
-        "model", "method", "streams", "temperature", "prompt_class", "arm", "predicted", "measured", "ratio",
-        "ratio_low", "ratio_high", "best_draft", "best_speedup",
-    ),
-    "controls": ("cell", "control", "ok", "value", "ci_low", "ci_high", "sentence"),
-    "timeline": ("cell", "t_s", "counted", "distinct"),
-    "bandwidth": ("read_gb_s",),
-    "distribution": (
-        "model", "method", "streams", "temperature", "arm", "verdict", "tokens", "tested", "prefixes", "tv",
-        "tv_expected", "tv_high", "chi2", "df", "p", "visible_tv",
-    ),
-    "peers": ("model", "tool", "width", "tok_s", "ours_tok_s", "ratio", "ci_low", "ci_high", "pairs"),
-    "cells": ("cell", "kind", "model", "method", "streams", "temperature", "state", "reason", "seconds"),
-    "kernels": (
-        "variant", "format", "streams", "rows", "cols", "us", "gb_s", "share_of_read_peak", "relative_cost",
-        "ratio_to_llama_cpp", "max_rel_err",
-    ),
-    "counters": ("kernel", "width", "dram_bytes", "l2_bytes", "l2_hit_rate", "share_of_peak", "us"),
-    "ssq": ("layout", "rows", "cols", "weight_bytes", "bytes_per_multiply", "dram_bytes", "us"),
-    "kernel_resources": ("arch", "kernel", "vgprs", "sgprs", "lds_bytes", "spilled", "waves_per_simd"),
-}  # fmt: skip
-"""Columns of the report's files, besides machine, build and cells."""
+FILES = (*TABLES, "claims")
+"""The report's files, by the name of their table."""
 
-ONLY_WITH_ROWS = ("kernels", "counters", "ssq", "kernel_resources")
-"""Files of records that most results folders do not have."""
-
-COMMON = ("machine", "build", "cells")
 
 class Ordered:
     """The tables of the findings, each put in order once: the judge's own order may depend on how it read the cells.
 
-    Takes any object with lists of row dicts as attributes; an absent one counts as empty.
+    Takes any object with lists of rows as attributes; an absent one counts as empty.
     """
 
     def __init__(self, findings: Any, ordered: Mapping[str, list[Row]] | None = None) -> None:
@@ -91,32 +46,35 @@ class Ordered:
 
 
 def _ordered(name: str, rows: list[Row]) -> list[Row]:
-    """Rows by all their columns; points of a timeline kept as lists are spread to one row each."""
+    """Rows by machine, build, cell and then all their columns; points of a timeline are spread to one row each."""
     if name == "timeline":
+        rows = [point for row in rows for point in _points(row)]
         # By far the longest table: its points are told apart by these columns alone.
         names: tuple[str, ...] = ("machine", "build", "cell", "t_s", "counted", "distinct")
-        rows = [point for row in rows for point in _points(row)]
     else:
-        names = ("machine", "build", "cell", *COLUMNS[name], *_extra(name, rows))
+        names = tuple(dict.fromkeys(("machine", "build", "cell", *written(name))))
     # By columns: most are of one type, and then nothing has to be asked of each value.
-    columns = [sort_column([row.get(key) for row in rows]) for key in names]
+    columns = [sort_column(values) for values in _columns(name, rows, names)]
     keys = list(zip(*columns, map(cells_of, rows), strict=True))
     return [rows[place] for place in sorted(range(len(rows)), key=keys.__getitem__)]
 
 
-def _extra(name: str, rows: Sequence[Row]) -> list[str]:
-    """Columns that the rows have beyond the listed ones; none for a timeline, whose many points share a cell."""
-    if name == "timeline":
-        return []
-    return sorted({key for row in rows for key in row} - set(COLUMNS[name]) - set(COMMON))
+def _columns(name: str, rows: Sequence[Row], names: Sequence[str]) -> list[list[Any]]:
+    """The values of some columns, one list each. Typed rows are asked by attribute, which is several times as fast."""
+    kind = row_type(name)
+    if not all(type(row) is kind for row in rows):
+        return [[row.get(key) for row in rows] for key in names]
+    known = [key for key in names if key in kind.columns]
+    found = {key: list(map(attrgetter(key), rows)) for key in known}
+    return [found.get(key) or [None] * len(rows) for key in names]
 
 
 def _points(row: Row) -> list[Row]:
     times = row.get("t_s")
-    if not isinstance(times, Sequence) or isinstance(times, str):
+    if not isinstance(row, Timeline) or not isinstance(times, Sequence):
         return [row]
     tracks = zip(times, row["counted"], row["distinct"], strict=True)
-    return [{**row, "t_s": t, "counted": counted, "distinct": distinct} for t, counted, distinct in tracks]
+    return [changed(row, t_s=t, counted=counted, distinct=distinct) for t, counted, distinct in tracks]
 
 
 def cell_text(value: Any) -> str:
@@ -154,27 +112,35 @@ def _column_text(values: list[Any]) -> list[str]:
 
 
 def table_text(name: str, rows: Sequence[Row]) -> str:
-    """A whole CSV file. With no rows it is the header alone."""
-    header = [*COLUMNS[name], "machine", "build", *_extra(name, rows), "cells"]
-    columns = [_column_text([row.get(key) for row in rows]) for key in header[:-1]]
+    """A whole CSV file. With no rows it is the header alone. Raises TypeError for a row with an undeclared column."""
+    header = written(name)
+    kind = row_type(name)
+    for row in rows:
+        if type(row) is not kind and (undeclared := [key for key in row if key not in kind.columns]):
+            raise TypeError(f"a row of {name} has the column '{undeclared[0]}', which {kind.__name__} does not declare")
+    columns = dict(zip(header, _columns(name, rows, header), strict=True))
+    texts = [
+        [" ".join(cells_of(row)) or "none" for row in rows] if key == "cells" else _column_text(values)
+        for key, values in columns.items()
+    ]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(zip(*columns, (" ".join(cells_of(row)) or "none" for row in rows), strict=True))
+    writer.writerows(zip(*texts, strict=True))
     return out.getvalue()
 
 
 def write_tables(tables: Ordered, claims: Sequence[Row], out: Path) -> list[Path]:
-    """Writes the CSVs of `COLUMNS` into the folder `out`, which must exist. Claims keep the order of their sheet.
+    """Writes a CSV file a table into the folder `out`, which must exist. Claims keep the order of their sheet.
 
-    Files of `ONLY_WITH_ROWS` that have none are removed. Raises UserError when a file cannot be written.
+    Files of optional tables that have no rows are removed. Raises UserError when a file cannot be written.
     """
-    written = []
-    for name in COLUMNS:
+    written_files = []
+    for name in FILES:
         rows = claims if name == "claims" else tables.rows(name)
         path = out / f"{name}.csv"
-        if rows or name not in ONLY_WITH_ROWS:
-            written.append(write_file(path, table_text(name, rows)))
+        if rows or name == "claims" or not TABLES[name].optional:
+            written_files.append(write_file(path, table_text(name, rows)))
         else:
             remove_file(path)
-    return written
+    return written_files

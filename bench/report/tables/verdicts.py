@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from bench.judge.tables.claims import VERDICTS
 from bench.report.tables.values import MISSING, Row, get, line, number, plain
 
-ORDER = ("refuted", "reproduced", "inconclusive", "not_comparable", "not_run")
-MEANING = {
-    "refuted": "the interval measured here excludes what was claimed",
-    "reproduced": "the measurement, the arithmetic or the device's data sheet agrees with the claim",
-    "inconclusive": "the interval spans the claim's edge: more blocks or prompts would decide",
-    "not_comparable": "the conditions differ in a way that decides the number; the reason lists them",
-    "not_run": "no stored cell measures it; the reason names what would",
-}
 _PLAIN_UNITS = {"", "x", "1", "ratio", "count", "share", "none", "n/a"}
 
 
 def ordered(claims: Sequence[Row]) -> list[Row]:
     """By verdict, each in the order of the sheet; a verdict of an unknown name comes last."""
-    place = {verdict: at for at, verdict in enumerate(ORDER)}
-    return sorted(claims, key=lambda claim: place.get(verdict_of(claim), len(ORDER)))
+    place = {verdict: at for at, verdict in enumerate(VERDICTS)}
+    return sorted(claims, key=lambda claim: place.get(verdict_of(claim), len(VERDICTS)))
 
 
 def verdict_of(claim: Row) -> str:
@@ -29,10 +22,10 @@ def verdict_of(claim: Row) -> str:
 
 
 def totals(claims: Sequence[Row]) -> list[tuple[str, int]]:
-    """How many claims have each verdict, the five of `ORDER` first, also those that no claim has."""
+    """How many claims have each verdict, those of `VERDICTS` first, also those that no claim has."""
     counts = Counter(verdict_of(claim) for claim in claims)
-    others = sorted(set(counts) - set(ORDER))
-    return [(verdict, counts[verdict]) for verdict in (*ORDER, *others)]
+    others = sorted(set(counts) - set(VERDICTS))
+    return [(verdict, counts[verdict]) for verdict in (*VERDICTS, *others)]
 
 
 def with_unit(value: object, unit: object) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.judge.claims.synthetic import MARK
+from bench.judge.findings import MARK
 from bench.judge.predict.advice import PERHAPS, PLAIN, USE, USUAL, Advice, Choice, Drafter
-from bench.report.figures.charts import describe
+from bench.report.tables.arms import describe
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.values import MISSING, fixed, get, interval, number
 

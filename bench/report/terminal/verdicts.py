@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.judge.predict.predictions import median_errors
 from bench.report.tables import verdicts
-from bench.report.tables.values import Row, get, line, number, percent
+from bench.report.tables.arms import prediction_line
+from bench.report.tables.values import Row, get, line, number
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 COLOURS = {
     "refuted": "red",
+    "misstated": "magenta",
     "reproduced": "green",
     "inconclusive": "yellow",
     "not_comparable": "blue",
@@ -31,7 +32,7 @@ NUMBER_WIDTH = 13
 MAX_LISTED = 40
 """A sheet of at most so many claims is printed whole."""
 
-DECIDED = ("refuted", "reproduced", "inconclusive")
+DECIDED = ("refuted", "misstated", "reproduced", "inconclusive")
 FROM_RECORDS = ("records", None)
 JUDGED_BY = {"records": "records here", "arithmetic": "arithmetic", "fact": "a source", "projection": "projection"}
 
@@ -55,17 +56,6 @@ def print_verdicts(claims: Sequence[Row], out: Path, console: Console) -> None:
     console.print(Text(f"Report: {Path(out) / 'report.md'}{rest}"), soft_wrap=True)
 
 
-def prediction_line(rows: Sequence[Row]) -> str:
-    """How far the cost model was off, one sentence a machine and build; empty without a prediction."""
-    told = []
-    for found in median_errors(rows):
-        told.append(
-            f"Cost model on {found['machine']} ({found['build']}): off by {percent(found['abs_error'])} in the median "
-            f"of {found['arms']} arms, {percent(found['curve_error'])} with the step-cost curve alone."
-        )
-    return " ".join(told)
-
-
 def print_predictions(rows: Sequence[Row], console: Console) -> None:
     """Prints how far the cost model was off, where it predicted anything."""
     from rich.text import Text
@@ -76,7 +66,8 @@ def print_predictions(rows: Sequence[Row], console: Console) -> None:
 
 
 def _judged_by(claim: Row) -> str | None:
-    return get(claim, "judged_by")
+    found: str | None = get(claim, "judged_by")
+    return found
 
 
 def _worth_a_line(claim: Row) -> bool:

@@ -19,6 +19,7 @@ from bench.judge.claims.verdicts import judge_claims
 from bench.judge.findings import Findings
 from bench.plan.compose import compose_points
 from bench.plan.config import Config
+from bench.run import step_times
 from pti_loop.parameters import declare, declared
 from tests.judge.claims.claim_findings import FACTS, PTI, claim_of, verdict
 
@@ -74,7 +75,7 @@ def test_conditions_that_a_sweep_can_set_are_overrides_and_the_others_are_told(t
     [
         ("{width: 4}", "step_cost", f"{SWEEP} profile=true"),
         ("{width: 24}", "step_cost", f"{SWEEP} profile=true measure.step_widths=24"),
-        ("{width: [5, 7], layout: tokens}", "step_cost", f"{SWEEP} profile=true measure.step_widths=7"),
+        ("{width: [5, 7], layout: tokens}", "step_cost", f"{SWEEP} profile=true measure.step_widths=5,7"),
         ("{width: 4, n_past: 1024}", "step_cost", f"{SWEEP} profile=true measure.step_depth=1024"),
         ("{variant: flat_tiled, format: Q8_0, streams: 4, rows: 64, cols: 32}", "kernel",
          f"{KERNELS} --streams 4 --variants flat_tiled --formats Q8_0 --shapes 64x32"),
@@ -153,9 +154,10 @@ def rows_of(claim: Claim, command: str) -> list[dict[str, Any]]:
                   "kv_unified": config.engine.kv_unified, "flash_attn": config.engine.flash_attn,
                   "type_k": config.engine.type_k, "type_v": config.engine.type_v}  # fmt: skip
         if claim.table in PROFILE:
-            widths = range(1, config.measure.step_widths + 1)
-            rows += [{**engine, "layout": layout, "width": width, "n_past": config.measure.step_depth}
-                     for layout in ("sequences", "tokens") for width in widths]  # fmt: skip
+            last = config.measure.step_widths
+            for layout, usual in (("sequences", step_times._SEQUENCES), ("tokens", step_times._TOKENS)):
+                rows += [{**engine, "layout": layout, "width": width, "n_past": config.measure.step_depth}
+                         for width in {last, *(width for width in usual if width < last)}]  # fmt: skip
             rows += [{**engine, "streams": streams} for streams in (1, 2, 3, 4, 8)]
         else:
             rows += _contrast_rows(claim, config, engine)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from bench.errors import UserError
-from bench.judge.claims.sheet import load_sheet
+from bench.judge.claims.columns import COLUMNS
+from bench.judge.claims.rule import KINDS, TESTS
+from bench.judge.claims.scope import KEYS
+from bench.judge.claims.sheet import CONDITION_KEYS, MEANINGS, METRICS, load_sheet
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = Path(__file__).with_name("example_sheet.yaml")
@@ -44,6 +48,18 @@ def test_shipped_sheets_load() -> None:
         "demo.cache",
         "demo.sum",
     ]
+
+
+def test_the_guide_has_every_word_and_its_example_loads(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    assert load_sheet(sheet(tmp_path, example))[0].id == "pti.four_streams.throughput"
+    tables = {key for keys in KEYS.values() for key in keys} - {"per", "threads"}
+    words = {*TESTS, *(key for keys in TESTS.values() for key in keys), *KINDS, *MEANINGS, *CONDITION_KEYS, *METRICS}
+    words |= tables | {name for columns in COLUMNS.values() for name, one in columns.items() if one.kind != "bytes"}
+    unsaid = {word for word in words if f"`{word}`" not in guide}
+    assert unsaid <= {"steady_tok_s", "aggregate_tok_s", "baseline_tok_s", "solo_tok_s", "step_ms", "read_gb_s", "gb_s",
+                      "us", "other_l2_over_weights", "dram_over_weights", "us_over_one_model"}  # fmt: skip
 
 
 def test_pti_covers_every_topic() -> None:

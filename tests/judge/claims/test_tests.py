@@ -259,6 +259,10 @@ def test_lossless_means_every_answer_identical(tmp_path: Path) -> None:
                       scope="{method: stagger, emission: published, temperature: 0}",
                       rule="{kind: records, test: lossless, grade: near_tie}")  # fmt: skip
     assert grades(looser) == ["reproduced", "reproduced", "refuted", "inconclusive"]
+    named = claim_of(tmp_path, metric="lossless", published="1.00", unit="share", conditions="{machine: mi50}",
+                     scope="{method: stagger, emission: published, temperature: 0}",
+                     rule="{kind: records, test: lossless}")  # fmt: skip
+    assert grades(named) == ["reproduced", "not_comparable", "refuted", "inconclusive"]
     row = verdict("pti.lossless.published_loop", speedup=[speed(lossless="near_tie", identical_share=0.0)])
     assert "0.0 % of answers are identical" in row["reason"] and "near-ties" in row["reason"]
 

@@ -143,6 +143,28 @@ def test_units_and_zero_divisors_are_sentences(tmp_path: Path) -> None:
         verdict(zero)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "expected"), [((2,), "inconclusive"), ((2, 3), "inconclusive"), ((2, 3, 4), "reproduced")]
+)
+def test_any_number_of_streams_needs_three_of_them(numbers: tuple[int, ...], expected: str) -> None:
+    rows = [speed(emission="distinct", rebuild="exact", streams=n) for n in numbers]
+    row = verdict("pti.honest.every_n", speedup=rows)
+    assert row["verdict"] == expected
+    assert ("Unsupported at any streams" in row["reason"]) == (expected == "inconclusive")
+    faster = speed(emission="distinct", rebuild="exact", streams=2, speedup=1.2, ci_low=1.15, ci_high=1.25)
+    assert verdict("pti.honest.every_n", speedup=[*rows[1:], faster])["verdict"] == "refuted"
+
+
+@pytest.mark.parametrize(("middle", "expected"), [(0.96, "inconclusive"), (0.9, "refuted")])
+def test_a_refutation_needs_more_than_one_in_twenty(middle: float, expected: str) -> None:
+    """Outside at 95 % and inside at 99.9 % is no counter-example yet."""
+    row = speed(method="packed", drafter="none", scope="aggregate", speedup=middle, ci_low=middle - 0.035,
+                ci_high=middle + 0.035)  # fmt: skip
+    found = verdict("pti.packed.four.direction", speedup=[row])
+    assert found["verdict"] == expected
+    assert ("99.9 %" in found["reason"]) == (expected == "inconclusive")
+
+
 def test_an_expectation_that_fails_is_told(tmp_path: Path) -> None:
     claim = replace(claim_of(tmp_path), verdict="reproduced")
     assert "The sheet expected 'reproduced'" in verdict(claim)["reason"]

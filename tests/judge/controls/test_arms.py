@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bench.judge import judge
-from bench.judge.controls.conditions import TREATMENT_MAY_DIFFER, different_settings
+from bench.judge.controls.conditions import different_settings
+from bench.judge.engine_settings import FREE
 from tests.judge.judge_cells import CONTROL_ORDER, Arm, Builder, Cell, default_config, guess_cell, wobble
 
 GUESS = {"round_ms": 62.5, "per_round": 2, "drafted": 2, "accepted": 1}
@@ -181,7 +182,7 @@ def test_c10_several_sequences_are_allowed_in_the_treatment_only() -> None:
     assert void(cell) == set()
     left, right = cell.facts["engine"]["baseline"], {**cell.facts["engine"]["baseline"], "n_seq_max": 4}
     assert different_settings(left, right) == ["n_seq_max 1 against 4"]
-    assert different_settings(left, right, TREATMENT_MAY_DIFFER) == []
+    assert different_settings(left, right, FREE) == []
     assert different_settings({"threads": 2}, {}) == ["threads 2 against None"]
 
 
@@ -226,7 +227,7 @@ def test_duplicates_void_under_distinct_and_are_told_under_published() -> None:
 
 
 def test_a_baseline_that_repeats_is_not_excused_by_the_method() -> None:
-    cell = guess_cell(method={"emission": "published"}, change=lambda builder: builder.emits.append(builder.emits[5]))
+    cell = guess_cell(method={"name": "stagger"}, change=lambda builder: builder.emits.append(builder.emits[5]))
     assert void(cell) == {"duplicates"}
 
 
@@ -236,11 +237,11 @@ def test_more_tokens_than_asked_for_void_unless_the_loop_counts_rounds() -> None
                            for run in builder.runs]  # fmt: skip
 
     assert void(guess_cell(change=ask_less)) == {"requested"}
-    published = guess_cell(change=ask_less, method={"emission": "published", "stop": "rounds"})
+    published = guess_cell(change=ask_less, method={"name": "stagger", "stop": "rounds"})
     # The plain arms have no such excuse.
     everyone = controls(guess_cell(change=ask_less))["requested"]["value"]
     assert controls(published)["requested"]["value"] < everyone
-    by_tokens = guess_cell(change=ask_less, method={"emission": "published", "stop": "tokens"})
+    by_tokens = guess_cell(change=ask_less, method={"name": "stagger", "stop": "tokens"})
     assert controls(by_tokens)["requested"]["value"] == everyone
 
 

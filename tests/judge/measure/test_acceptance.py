@@ -10,7 +10,7 @@ from bench.judge.measure.acceptance import Counters, acceptance_rows, certain, d
 from bench.judge.measure.runs import run_table
 from bench.records.rows import Draw
 from pti_loop.ledger import RecordError
-from tests.judge.judge_cells import Arm, Builder, frame, guess_cell
+from tests.judge.judge_cells import Arm, Builder, case_of, frame, guess_cell
 
 
 def test_c22_every_definition_under_its_own_name() -> None:
@@ -45,16 +45,16 @@ def test_impossible_counters_cannot_be_built() -> None:
 
 def test_runs_that_repeat_each_other_are_evidence_once() -> None:
     cold = guess_cell(blocks=1)
-    rows = acceptance_rows(cold, run_table(cold))
+    rows = acceptance_rows(case_of(cold))
     # 20 rounds of 2 tested guesses; the second run of the prompt draws the same tokens.
-    assert (rows[0]["position"], rows[0]["tested"], rows[0]["accepted"]) == (0, 40, 20)
+    assert (rows[0]["depth"], rows[0]["tested"], rows[0]["accepted"]) == (0, 40, 20)
     warm = guess_cell(blocks=1, temperature=0.7)
-    assert acceptance_rows(warm, run_table(warm))[0]["tested"] == 80
+    assert acceptance_rows(case_of(warm))[0]["tested"] == 80
 
 
-def test_rows_by_position_with_wilson_intervals() -> None:
+def test_rows_by_depth_with_wilson_intervals() -> None:
     cell = guess_cell(blocks=3)
-    rows = {row["position"]: row for row in acceptance_rows(cell, run_table(cell))}
+    rows = {row["depth"]: row for row in acceptance_rows(case_of(cell))}
     assert set(rows) == {0, 1, 2}
     assert (rows[1]["rate"], rows[2]["rate"]) == (1.0, 0.0)
     oracle = stats.binomtest(60, 120).proportion_ci(0.95, method="wilson")
@@ -73,7 +73,7 @@ def test_accepted_minus_collision_is_paired_a_draw() -> None:
                             for old, hit, chance in zip(builder.draws, hits, p, strict=True)]  # fmt: skip
 
     cell = guess_cell(Arm(per_round=2, drafted=2, accepted=1), temperature=0.6, change=draw_like_the_model)
-    row = acceptance_rows(cell, run_table(cell))[0]
+    row = acceptance_rows(case_of(cell))[0]
     treated = cell.runs[cell.runs["arm"] == "treatment"]["run"]
     draws = cell.draws[cell.draws["run"].isin(treated)]
     paired = (draws["guess"] == draws["drawn"]).astype(float) - draws["collision"]
@@ -92,7 +92,7 @@ def test_draws_that_do_not_add_up_to_the_counters_are_told() -> None:
 
 def test_a_method_that_does_not_guess_has_no_rows() -> None:
     cell = guess_cell(Arm())
-    assert acceptance_rows(cell, run_table(cell)) == []
+    assert acceptance_rows(case_of(cell)) == []
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,19 @@ def test_a_method_that_does_not_guess_has_no_rows() -> None:
      ("stagger", 0.7, "independent", False), ("jacobi", 0.0, "independent", False)],
 )  # fmt: skip
 def test_what_is_true_by_construction(method: str, temperature: float, draws: str, sure: bool) -> None:
-    cell = guess_cell(blocks=1, temperature=temperature, method={"name": method, "draws": draws})
-    assert certain(cell) is sure
-    assert acceptance_rows(cell, run_table(cell))[0]["by_construction"] is sure
+    own = {"draws": draws} if method == "stagger" else {}
+    cell = guess_cell(blocks=1, temperature=temperature, method={"name": method, **own})
+    assert certain(case_of(cell)) is sure
+    assert acceptance_rows(case_of(cell))[0]["by_construction"] is sure
 
 
 def test_no_draws_stored_still_gives_the_pooled_row() -> None:
     cell = guess_cell(blocks=1)
     bare = type(cell)(**{**cell.__dict__, "draws": frame("draws", [])})
-    assert [row["position"] for row in acceptance_rows(bare, run_table(bare))] == [0]
+    assert [row["depth"] for row in acceptance_rows(case_of(bare))] == [0]
+
+
+def test_the_depth_can_be_asked_for_by_its_former_name() -> None:
+    rows = acceptance_rows(case_of(guess_cell(blocks=1)))
+    assert [row["position"] for row in rows] == [row.depth for row in rows] == [0, 1, 2]
+    assert "position" in rows[0] and "position" not in [*rows[0]]

@@ -1,12 +1,12 @@
-"""speed-up = tokens per round / relative round cost, and the prediction from the step-cost curve."""
+"""speed-up = tokens per round / relative round cost, and which step-cost curve prices a cell."""
 
 from __future__ import annotations
 
 import pytest
 
 from bench.judge import judge
-from bench.judge.measure.decomposition import matching_curve
-from bench.judge.measure.step_cost import curves
+from bench.judge.case import Case, profile_of
+from bench.judge.measure.step_cost import Curve
 from tests.judge.judge_cells import Arm, Cell, guess_cell, profile_cell
 
 GUESS = {"per_round": 2, "drafted": 2, "accepted": 1}
@@ -65,10 +65,14 @@ def test_a_cell_is_predicted_in_one_table_only() -> None:
     assert not [name for name in found.speedup[0] if "predict" in name and name != "n_predict"]
 
 
+def priced_by(cell: Cell, *profiles: Cell) -> tuple[str, Curve] | None:
+    return Case(cell, [profile_of(profile) for profile in profiles]).priced_by
+
+
 @pytest.mark.parametrize("change", ["threads", "machine", "build", "weights"])
-def test_only_a_curve_of_equal_conditions_predicts(change: str) -> None:
+def test_only_a_curve_of_equal_conditions_prices_a_cell(change: str) -> None:
     cell, profile = guess_cell(blocks=1), profile_cell({1: 50, 3: 60})
-    fit = matching_curve(cell, [(profile, curves(profile.steps))])
+    fit = priced_by(cell, profile)
     assert fit is not None and fit[1].layout == "tokens"
     if change == "threads":
         profile.config["engine"]["threads"] = 1
@@ -78,23 +82,22 @@ def test_only_a_curve_of_equal_conditions_predicts(change: str) -> None:
         profile.env["engine"]["build"] = "b2"
     else:
         profile.facts["model"]["sha256"] = "cd"
-    assert matching_curve(cell, [(profile, curves(profile.steps))]) is None
+    assert priced_by(cell, profile) is None
 
 
 @pytest.mark.parametrize(
-    ("method", "layout"), [("stagger", "sequences"), ("packed", "sequences"), ("jacobi", "tokens")]
-)
-def test_a_method_is_priced_by_the_layout_of_its_rounds(method: str, layout: str) -> None:
-    cell = guess_cell(blocks=1, method={"name": method})
-    profiles = [profile_cell({1: 50, 3: 60}, layout=name, cell=name) for name in ("sequences", "tokens")]
-    stored = [(profile, curves(profile.steps)) for profile in profiles]
-    fit = matching_curve(cell, stored)
+    ("method", "layout"),
+    [({"name": "stagger"}, "sequences"), ({"name": "packed"}, "sequences"),
+     ({"name": "packed", "drafter": "lookup"}, "tokens"), ({"name": "jacobi"}, "tokens")],
+)  # fmt: skip
+def test_an_arm_is_priced_by_the_layout_that_it_declares(method: dict, layout: str) -> None:
+    cell = guess_cell(blocks=1, method=method)
+    profiles = {name: profile_cell({1: 50, 3: 60}, layout=name, cell=name) for name in ("sequences", "tokens")}
+    fit = priced_by(cell, *profiles.values())
     assert fit is not None and fit[1].layout == layout
     # The other layout stands in when it is all there is, and the row says so.
-    other = [pair for pair in stored if pair[1][0].layout != layout]
-    fit = matching_curve(cell, other)
-    assert fit is not None and fit[1].layout != layout
-    assert judge([cell, other[0][0]]).predictions[0]["predicted_layout"] == fit[1].layout
+    (other,) = profiles.keys() - {layout}
+    assert judge([cell, profiles[other]]).predictions[0]["predicted_layout"] == other
 
 
 def test_parts_of_a_round_add_up_to_it() -> None:

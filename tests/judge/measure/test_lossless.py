@@ -51,8 +51,8 @@ def test_c35_share_of_identical_answers_over_many_prompts() -> None:
     grade = grade_arm({"lossless": answers, "noise": NOISE}, "treatment")
     assert grade is not None
     assert (grade.grade, grade.n, grade.divergent) == ("near_tie", 20, 0)
-    assert grade.row()["identical_share"] == pytest.approx(0.95)
-    assert grade.row()["near_tie_share"] == pytest.approx(0.05)
+    assert grade.columns()["identical_share"] == pytest.approx(0.95)
+    assert grade.columns()["near_tie_share"] == pytest.approx(0.05)
 
 
 def test_the_worst_answer_names_the_grade_and_its_prompt() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bench.judge import judge
 from bench.judge.measure.memory import memory_rows
-from tests.judge.judge_cells import guess_cell, profile_cell
+from tests.judge.judge_cells import case_of, guess_cell, profile_cell
 
 
 def test_profile_rows_set_measured_beside_computed() -> None:
@@ -15,7 +15,7 @@ def test_profile_rows_set_measured_beside_computed() -> None:
         {"streams": 2, "kv_bytes": 1100.0, "state_bytes": 50.0, "computed_kv_bytes": 1000.0,
          "computed_state_bytes": 50.0, "measured_bytes": 5000, "per_stream_bytes": 575.0}
     ]  # fmt: skip
-    row = memory_rows(cell)[0]
+    row = memory_rows(case_of(cell))[0]
     assert (row["streams"], row["source"], row["per_stream_bytes"]) == (2, "profile", 575.0)
     assert (row["kv_ratio"], row["state_ratio"]) == pytest.approx((1.1, 1.0))
 
@@ -29,7 +29,7 @@ def test_contrast_rows_set_measured_beside_computed_for_the_context_of_each_arm(
         "treatment": {"kv_bytes": 2_048_000, "state_bytes": 1200, "compute_bytes": 7, "process_bytes": 10},
         "again": {"kv_bytes": 512_000, "state_bytes": 300},
     }
-    rows = {row["arm"]: row for row in memory_rows(cell)}
+    rows = {row["arm"]: row for row in memory_rows(case_of(cell))}
     assert set(rows) == {"baseline", "treatment"}
     assert (rows["baseline"]["streams"], rows["treatment"]["streams"]) == (1, 4)
     assert rows["treatment"]["per_stream_bytes"] == pytest.approx((2_048_000 + 1200) / 4)

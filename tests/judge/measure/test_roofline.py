@@ -6,16 +6,11 @@ import pytest
 
 from bench.judge import judge
 from bench.judge.measure.roofline import bounds, ceiling, is_possible, max_tok_s
-from bench.judge.measure.runs import run_table
-from bench.judge.measure.speedup import class_masks, contrast_design
-from tests.judge.judge_cells import Arm, Cell, guess_cell
+from tests.judge.judge_cells import Arm, Cell, case_of, guess_cell
 
 
 def limits(cell: Cell) -> dict:
-    table = run_table(cell)
-    layout = contrast_design(table, class_masks(table)["all"])
-    assert layout is not None
-    return {bound.arm: bound for bound in bounds(cell, table, layout)}
+    return {bound.arm: bound for bound in bounds(case_of(cell))}
 
 
 def test_c06_sixty_tokens_of_24_gb_from_1000_gb_s_are_impossible() -> None:

@@ -10,7 +10,7 @@ from bench.judge.measure.chi_square import DIFFERENT, SAME, TOO_FEW
 from bench.judge.measure.sampled_tokens import distribution_control, distribution_rows
 from bench.records.rows import Count
 from pti_loop.ledger import RecordError
-from tests.judge.judge_cells import frame, guess_cell
+from tests.judge.judge_cells import case_of, frame, guess_cell
 
 SHARE = np.array([0.5, 0.3, 0.15, 0.05])
 
@@ -27,10 +27,10 @@ FAULT = np.array([0.7, 0.2, 0.08, 0.02])
 
 
 def judged(*rows: list[Count], method: str = "jacobi"):
-    cell = guess_cell()
-    cell.config["method"]["name"] = method
+    cell = guess_cell(method={"name": method})
     cell = type(cell)(**{**vars(cell), "counts": frame("counts", [row for group in rows for row in group])})
-    return cell, distribution_rows(cell)
+    case = case_of(cell)
+    return cell, distribution_rows(case), distribution_control(case)
 
 
 def verdicts(*rows: list[Count], **more) -> list[str]:
@@ -38,7 +38,7 @@ def verdicts(*rows: list[Count], **more) -> list[str]:
 
 
 def severity(*rows: list[Count], **more) -> tuple[str, str]:
-    (control,) = distribution_control(*judged(*rows, **more))
+    (control,) = judged(*rows, **more)[2]
     return control.severity, control.sentence
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from bench.errors import UserError
 from bench.judge.measure.step_cost import curves, expected_tokens, predicted_tok_s, step_cost_rows
 from bench.records.rows import Step
-from tests.judge.judge_cells import MS, frame, profile_cell
+from tests.judge.judge_cells import MS, case_of, frame, profile_cell
 
 
 def steps(rows: list[tuple[int, int, float]], layout: str = "tokens") -> pd.DataFrame:
@@ -84,7 +84,7 @@ def test_expected_tokens_of_three_guesses(p: float, tokens: float) -> None:
 
 def test_rows_say_what_full_acceptance_would_give() -> None:
     cell = profile_cell({1: 50, 4: 100})
-    row = next(row for row in step_cost_rows(cell, curves(cell.steps)) if row["width"] == 4)
+    row = next(row for row in step_cost_rows(case_of(cell)) if row["width"] == 4)
     assert row["predicted_tok_s_all_accepted"] == pytest.approx(4 / row["step_ms"] * 1000)
     assert row["step_ms"] == pytest.approx(100, rel=0.01)
     assert row["relative_cost"] == pytest.approx(2.0)
@@ -119,11 +119,11 @@ def test_only_settled_steps_are_a_cost_and_the_others_are_what_a_change_of_width
     assert curve.relative[4].ratio == pytest.approx(1.6)
     assert curve.change[4] == pytest.approx((3, 24.0 + 0.0 + 11.5))
     assert curve.change[1] == pytest.approx((1.5, 1.5)), "two series of width 1 a pass: 2 ms over one, 1 ms over two"
-    row = next(row for row in step_cost_rows(cell, [curve]) if row["width"] == 4)
+    row = next(row for row in step_cost_rows(case_of(cell)) if row["width"] == 4)
     assert (row["change_decodes"], row["change_ms"]) == pytest.approx((3, 35.5))
 
 
 def test_a_profile_of_settled_steps_alone_has_no_cost_of_a_change() -> None:
     cell = profile_cell({1: 50, 4: 100})
-    row = step_cost_rows(cell, curves(cell.steps))[0]
+    row = step_cost_rows(case_of(cell))[0]
     assert np.isnan([row["change_decodes"], row["change_ms"]]).all()

@@ -11,9 +11,8 @@ from bench.judge import judge
 from bench.judge.predict.advice import PERHAPS, PLAIN, USE, Advice, advise, sweep_words
 from tests.judge.judge_cells import Arm, Builder, Cell, default_config, guess_cell, profile_cell, wobble
 
-LOOKUP = {"method": {"name": "lookup", "draft": 2, "ngram": 4, "gate": False, "adaptive": False,
-                     "emission": "published"}}  # fmt: skip
-METHODS = {"autoregressive": False, "jacobi": True, "lookup": True, "mtp": True}
+LOOKUP = {"method": {"name": "lookup", "draft": 2}}
+METHODS = ("autoregressive", "jacobi", "lookup", "mtp")
 CURVE = {1: 50, 2: 55, 3: 60, 4: 110}
 FAST = Arm(round_ms=62.5, per_round=2, drafted=2, accepted=1, verified=2)
 SLOW = Arm(round_ms=65.0, per_round=1, drafted=2, accepted=0, verified=1)
@@ -44,7 +43,10 @@ def test_an_interval_that_spans_1_is_perhaps_and_the_measurement_that_decides_is
     advice = advised(guess_cell(replace(FAST, round_ms=75.0), noise=shaky, cell="shaky0000000", **LOOKUP))
     assert choice(advice, "all").verdict == PERHAPS
     told = next(one for one in advice.missing if "spans 1" in one.what)
-    assert told.overrides == ("method=lookup", "method.draft=2", "method.ngram=4", "temperature=0", "measure=thorough")
+    assert told.overrides == (
+        "method=lookup", "method.draft=2", "method.ngram=4", "method.gate=false", "method.adaptive=false",
+        "method.rollback=auto", "temperature=0", "measure=thorough",
+    )  # fmt: skip
 
 
 def test_a_slower_method_is_not_worth_it_and_the_reason_is_the_factor() -> None:
@@ -131,21 +133,20 @@ def test_several_answers_at_once_are_another_question() -> None:
 
 
 def test_the_words_of_a_sweep() -> None:
-    stagger = {"method": "stagger", "emission": "distinct", "rebuild": "exact", "draws": "independent",
-               "stop": "tokens", "streams": 3, "temperature": 0.7}  # fmt: skip
+    stagger = {"method": "stagger", "parameters": {"emission": "distinct", "rebuild": "exact"}, "streams": 3,
+               "temperature": 0.7}  # fmt: skip
     assert sweep_words(stagger) == ("method=stagger", "method.emission=distinct", "method.rebuild=exact", "streams=3",
                                     "temperature=0.7")  # fmt: skip
-    lookup = {"method": "lookup", "draft": 7, "ngram": 4, "gate": True, "adaptive": False, "streams": 1,
-              "temperature": 0.0}  # fmt: skip
-    assert sweep_words(lookup) == ("method=lookup", "method.draft=7", "method.ngram=4", "method.gate=true",
-                                   "temperature=0")  # fmt: skip
+    lookup = {"method": "lookup", "parameters": {"draft": 7, "gate": True}, "streams": 1, "temperature": 0.0}
+    assert sweep_words(lookup) == ("method=lookup", "method.draft=7", "method.gate=true", "temperature=0")
+    assert sweep_words(lookup, {"draft": 2}) == ("method=lookup", "method.draft=2", "temperature=0")
 
 
 def test_guesses_of_random_weights_advise_nothing() -> None:
     cell, profile = guess_cell(FAST), profile_cell(CURVE, warm_up=1.0)
     for one in (cell, profile):
         one.facts["model"]["synthetic"] = True
-    advice = advise(judge([cell, profile]), "toy", "box", METHODS | {"packed": False})
+    advice = advise(judge([cell, profile]), "toy", "box", (*METHODS, "packed"))
     assert advice is not None
     assert (advice.model, advice.choices, advice.rejected) == ("toy (synthetic)", [], [])
     assert advice.drafters and advice.unmeasured == ["packed"]

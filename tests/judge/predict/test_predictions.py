@@ -18,6 +18,7 @@ from bench.run.arms import Prompt
 from bench.run.contrast import Contrast
 from bench.run.step_times import step_costs
 from pti_loop.fake import FakeModel
+from pti_loop.parameters import declared, resolve
 from tests.judge.judge_cells import Arm, guess_cell, profile_cell
 
 MS = 1_000_000
@@ -52,8 +53,9 @@ class Steps:
 
 
 def settings_of(method: str, streams: int, temperature: float, **parameters) -> Config:
-    made = Config(method=MethodConfig(name=method, **parameters), streams=streams, temperature=temperature,
-                  n_predict=32, engine=EngineConfig(threads=1))  # fmt: skip
+    streams = streams if declared()[method].answers != "one" else 1
+    made = Config(method=MethodConfig(method, dict(resolve(method, parameters))), streams=streams,
+                  temperature=temperature, n_predict=32, engine=EngineConfig(threads=1))  # fmt: skip
     measure = made.measure
     measure.per_class, measure.control_tokens, measure.step_widths, measure.step_passes = 2, 0, 8, 2
     measure.again_blocks = 1
@@ -96,7 +98,7 @@ def quiet(arm: str, block: int, order: int) -> float:
     [
         ("lookup", 1, {"draft": 3}),
         ("lookup", 1, {"draft": 3, "gate": True}),
-        ("jacobi", 4, {}),
+        ("jacobi", 1, {"window": 4}),
         ("packed", 2, {}),
         ("stagger", 3, {"emission": "distinct", "rebuild": "exact"}),
         ("stagger", 3, {}),
@@ -145,7 +147,9 @@ def test_guesses_that_are_said_again_have_no_best_length(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("change", [0, 25 * MS])
-@pytest.mark.parametrize(("method", "streams", "parameters"), [("lookup", 1, {"draft": 3}), ("jacobi", 4, {})])
+@pytest.mark.parametrize(
+    ("method", "streams", "parameters"), [("lookup", 1, {"draft": 3}), ("jacobi", 1, {"window": 4})]
+)
 def test_the_ceiling_is_predicted_from_the_treatment_alone(
     tmp_path: Path, change: int, method: str, streams: int, parameters: dict
 ) -> None:
@@ -157,12 +161,12 @@ def test_the_ceiling_is_predicted_from_the_treatment_alone(
 
 
 def test_acceptance_alone_gives_the_speed_up_and_says_what_a_longer_draft_brings(tmp_path: Path) -> None:
-    short = row_of(toy_findings(tmp_path / "a", Steps(0.1), "jacobi", 4))
+    short = row_of(toy_findings(tmp_path / "a", Steps(0.1), "jacobi", window=4))
     assert short["ratio_from_draws"] == pytest.approx(1.0, abs=0.05)
     assert short["own_length"] == 3
     # At one draft length the two strengths see the same rounds.
     assert short["from_draws"] == pytest.approx(short["predicted"], rel=0.05)
-    longer = row_of(toy_findings(tmp_path / "b", Steps(0.1), "jacobi", 8))
+    longer = row_of(toy_findings(tmp_path / "b", Steps(0.1), "jacobi", window=8))
     better = [name for name, row in (("short", short), ("long", longer)) if row["best_draft"] >= 1]
     assert better == ["short", "long"]
     assert longer["ratio_from_draws"] == pytest.approx(1.0, abs=0.05)

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from bench.errors import UserError
+from bench.judge.columns import changed
 from bench.report import write_figures, write_report
 from bench.report.figures import charts, curves
 from bench.report.figures.canvas import MAX_PANELS, drawing_style
@@ -120,7 +121,7 @@ def test_speedups_stand_beside_counted_and_published_ones() -> None:
     drawn = draw(charts.speedup, stand_ins.full(), stand_ins.claims())
     axes = drawn.figure.axes[0]
     labels = [label.get_text() for label in axes.get_yticklabels()]
-    assert labels == ["packed x4, sum of streams", "stagger x4, emission=published"]
+    assert labels == ["packed x4, sum of streams", "stagger x4 emission=published"]
     assert marks(axes, "o") == [(1.93, 0.0), (0.51, 1.0)]
     assert marks(axes, "x") == [(1.94, 1.0)]
     assert [x for x, _ in marks(axes, "D")] == [1.95, 1.96]
@@ -155,7 +156,7 @@ def test_bars_add_up_to_the_parts_of_a_round() -> None:
     axes = drawn.figure.axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == [
         "plain decoding",
-        "stagger x4, emission=published",
+        "stagger x4 emission=published",
     ]
     ends = [bar.get_x() + bar.get_width() for bar in axes.patches]
     assert max(ends) == pytest.approx(20.8)
@@ -192,16 +193,16 @@ def test_acceptance_is_pooled_and_stands_on_the_collision_curve() -> None:
 @pytest.mark.parametrize("drawer", [charts.speedup, curves.acceptance])
 def test_void_rows_are_not_drawn(drawer: object) -> None:
     findings = stand_ins.full()
-    for row in [*findings.speedup, *findings.acceptance]:
-        row["void"] = True
+    for name in ("speedup", "acceptance"):
+        setattr(findings, name, [changed(row, void=True) for row in getattr(findings, name)])
     assert draw(drawer, findings, stand_ins.claims()) is None
 
 
 def test_no_text_leaves_the_figure() -> None:
     """A long method name and a long machine name still fit."""
     findings = stand_ins.full(("a-workstation-with-a-very-long-host-name", "laptop"))
-    for row in findings.speedup:
-        row.update(rebuild="exact", emission="distinct", streams=8)
+    long = "stagger x8 emission=distinct rebuild=exact draws=coupled"
+    findings.speedup = [changed(row, short=long) for row in findings.speedup]
     drawn = draw(charts.speedup, findings, stand_ins.claims())
     width, height = drawn.figure.get_size_inches() * drawn.figure.dpi
     renderer = drawn.figure.canvas.get_renderer()

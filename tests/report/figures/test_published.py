@@ -79,9 +79,9 @@ def test_a_speedup_stands_beside_the_row_that_it_is_about(scope: str, matches: b
 
 def test_a_scope_without_emission_is_about_the_published_loop() -> None:
     claims = [stand_ins.claim("a", "refuted", "speedup", "method=stagger, streams=4", 1.96)]
-    assert speedup_points(claims, ROW | {"emission": "distinct"}) == []
+    assert speedup_points(claims, stand_ins.speedup("0" * 12, "stagger", 4, 0.5, emission="distinct")) == []
     packed = stand_ins.claim("b", "reproduced", "aggregate", "method=packed, streams=4", 1.95)
-    summed = stand_ins.speedup("0" * 12, "packed", 4, 1.9, emission="distinct", scope="aggregate")
+    summed = stand_ins.speedup("0" * 12, "packed", 4, 1.9, scope="aggregate")
     assert speedup_points([packed], summed) == [(1.95, 1.95)]
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from bench.errors import UserError
+from bench.judge.columns import changed
 from bench.report import write_report
 from bench.report.page.section import MAX_ROWS
 from tests.report import report_stand_ins as stand_ins
 
+NAN = float("nan")
 NAMED = ("machine", "engine build", "model", "threads", "n_predict", "prompts", "blocks", "cells of")
 
 
@@ -84,7 +86,7 @@ def test_verdicts_come_first_by_verdict_with_their_numbers(tmp_path: Path) -> No
     text = page(stand_ins.full(), stand_ins.claims(), tmp_path)
     titles = re.findall(r"^## (.*)$", text, flags=re.M)
     assert titles[:2] == ["Verdicts", "How to read a verdict"]
-    assert "refuted: 1, reproduced: 2, inconclusive: 5, not_comparable: 1, not_run: 1." in text
+    assert "refuted: 1, misstated: 0, reproduced: 2, inconclusive: 5, not_comparable: 1, not_run: 1." in text
     _, lines = tables_of(section(text, "Verdicts"))[0]
     assert "| **refuted** | `twin.four` |" in lines[2]
     assert "| 1.96x | 0.51x [0.46, 0.56]; counted 77.7 tok/s, distinct 20.4 tok/s |" in lines[2]
@@ -104,9 +106,9 @@ def test_predictions_stand_beside_measurements_and_void_ones_nowhere(tmp_path: P
     text = section(page(stand_ins.full(), [], tmp_path), "Predicted and measured")
     _, lines = tables_of(text)[0]
     assert [line.split(" | ")[0] for line in lines[2:]] == [
-        "| stagger x4, emission=published", "| stagger x4, emission=published, all guesses wrong",
+        "| stagger x4 emission=published", "| stagger x4 emission=published, all guesses wrong",
     ]  # fmt: skip
-    assert "| 0.50 | 0.51 | 1.020 | 0.92 to 1.12 | 0.62 | 0.800 | n/a | 3 | 0.60 | 0.50 to 0.70 | projected |" in (
+    assert "| 0.50 | 0.51 | 1.020 | 0.920 to 1.120 | 0.62 | 0.800 | n/a | 3 | 0.60 | 0.50 to 0.70 | projected |" in (
         lines[2]
     )
     assert "off by 2.0 % in the median of 1 arms, 18.4 % with the step-cost curve alone" in text
@@ -123,8 +125,8 @@ def test_failed_void_and_unsupported_cells_are_listed_with_their_reason(tmp_path
 def test_failed_controls_come_first_and_a_long_table_names_its_file(tmp_path: Path) -> None:
     findings = stand_ins.full()
     passed = findings.controls[0]
-    findings.controls = [{**passed, "cells": [f"{n:012x}"], "cell": f"{n:012x}"} for n in range(MAX_ROWS + 5)]
-    findings.controls.append({**passed, "ok": False, "severity": "void", "sentence": "broken", "cells": ["f" * 12]})
+    findings.controls = [changed(passed, cells=[f"{n:012x}"], cell=f"{n:012x}") for n in range(MAX_ROWS + 5)]
+    findings.controls.append(changed(passed, ok=False, severity="void", sentence="broken", cells=["f" * 12]))
     text = section(page(findings, [], tmp_path), "Controls")
     (_, lines), *_ = tables_of(text)
     assert len(lines) == MAX_ROWS + 2
@@ -177,10 +179,9 @@ def test_without_figures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
 def test_a_child_process_draws_the_same_figures_and_hands_back_its_error(tmp_path: Path, monkeypatch) -> None:
     alone = write_report(stand_ins.full(), stand_ins.claims(), tmp_path / "alone")
     monkeypatch.setattr("bench.report.page.markdown.ENOUGH_ROWS", 0)
-    monkeypatch.setattr("bench.report.page.markdown.available_cpus", lambda: 2)
     drawn_here: list[str] = []
     monkeypatch.setattr("bench.report.figures.drawing._rendered", _recorded(drawn_here))
-    beside = write_report(stand_ins.full(), stand_ins.claims(), tmp_path / "beside")
+    beside = write_report(stand_ins.full(), stand_ins.claims(), tmp_path / "beside", processes=2)
     assert not drawn_here
     assert [path.relative_to(tmp_path / "beside") for path in beside] == [
         path.relative_to(tmp_path / "alone") for path in alone
@@ -189,7 +190,7 @@ def test_a_child_process_draws_the_same_figures_and_hands_back_its_error(tmp_pat
     (tmp_path / "blocked").mkdir()
     (tmp_path / "blocked" / "figures").write_text("in the way")
     with pytest.raises(UserError, match="figures"):
-        write_report(stand_ins.full(), stand_ins.claims(), tmp_path / "blocked")
+        write_report(stand_ins.full(), stand_ins.claims(), tmp_path / "blocked", processes=2)
 
 
 def _recorded(calls: list[str]) -> Callable[..., bytes]:
@@ -206,15 +207,17 @@ def _recorded(calls: list[str]) -> Callable[..., bytes]:
 def test_a_domain_s_rows_show_both_sides_the_signal_and_that_it_may_tell_nothing(tmp_path: Path) -> None:
     findings = stand_ins.full()
     row = {**stand_ins.origin("dddddddddddd"), **stand_ins.subject("adapter", 1, 0.7), "signal": "excess",
-           "against": "twin q8_0", "window": 0, "on_mean": 0.71, "on_low": 0.58, "on_high": 0.85, "off_mean": 0.81,
+           "against": "twin q8_0", "domain": "pydoc", "window": 0, "on_mean": 0.71, "on_low": 0.58, "on_high": 0.85,
+           "off_mean": 0.81,
            "off_low": 0.77, "off_high": 0.85, "auc": 0.24, "auc_low": 0.09, "auc_high": 0.51, "threshold": 0.76,
            "false_alarm": 0.67, "false_alarm_low": 0.3, "false_alarm_high": 0.9, "miss": 0.78, "miss_low": 0.55,
            "miss_high": 0.91, "needed": None, "tells": "no better than chance", "by_class": "prose 0.81"}  # fmt: skip
-    findings.domain = [row, {**row, "window": 32, "auc": None, "tells": "n/a"}]
+    short = {"window": 32, "auc": NAN, "tells": "n/a"}
+    findings.domain = [stand_ins.made("domain", row), stand_ins.made("domain", row, short)]
     write_report(findings, stand_ins.claims(), tmp_path, figures=False)
     page = (tmp_path / "report.md").read_text(encoding="utf-8")
     (shown,) = [line for line in page.splitlines() if "excess over twin q8_0 | all" in line]
-    for told in ("0.71 (0.58 to 0.85)", "0.24 (0.09 to 0.51)", "no better than chance", "0.67 (0.30 to 0.90)"):
+    for told in ("71 % (58 % to 85 %)", "0.24 (0.09 to 0.51)", "no better than chance", "67 % (30 % to 90 %)"):
         assert told in shown
     assert "excess over twin q8_0 | 32" in page and "No cell's prompts name a domain" not in page
     assert "twin q8_0" in (tmp_path / "domain.csv").read_text(encoding="utf-8")

@@ -1,0 +1,130 @@
+"""Every table of the findings: the type of its rows, and what makes them. Knows no figure.
+
+A table is one line here, with names that are imported when they are needed (`module:name`). What makes rows takes the
+`bench.judge.case.Case` of one cell; what several cells have to say together is gathered from each and then made rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from bench.errors import UserError, nearest
+from bench.judge.columns import Column, Row
+
+CONTRAST, PROFILE, ANY = "contrast", "profile", "any"
+"""Which cells a table asks: finished ones of a kind, or all there are, failed ones too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """How a table of the findings comes about."""
+
+    row: str
+    """Class of its rows."""
+    made_by: str = ""
+    """Makes the rows of one cell: `Case -> list[Row]`."""
+    of: tuple[str, ...] = (CONTRAST,)
+    gathered_by: str = ""
+    """Takes from one cell what rows over several need: `Case -> object | None`."""
+    joined_by: str = ""
+    """Makes the rows over several cells: `list[object] -> list[Row]`."""
+    optional: bool = False
+    """Whether a report without such rows has no file of them."""
+
+
+_ROWS, _MEASURE = "bench.judge.tables", "bench.judge.measure"
+TABLES: dict[str, Table] = {
+    "speedup": Table(f"{_ROWS}.contrast:SpeedUp", f"{_MEASURE}.speedup:speedup_rows"),
+    "step_cost": Table(f"{_ROWS}.machine:StepCost", f"{_MEASURE}.step_cost:step_cost_rows", (PROFILE,)),
+    "acceptance": Table(f"{_ROWS}.contrast:Acceptance", f"{_MEASURE}.acceptance:acceptance_rows"),
+    "domain": Table(f"{_ROWS}.domain:Domain", gathered_by=f"{_MEASURE}.domain:answers_of",
+                    joined_by=f"{_MEASURE}.domain:domain_rows"),
+    "memory": Table(f"{_ROWS}.machine:Memory", of=(CONTRAST, PROFILE), gathered_by=f"{_MEASURE}.memory:memory_rows",
+                    joined_by=f"{_MEASURE}.memory:preferred"),
+    "decomposition": Table(f"{_ROWS}.contrast:Decomposition", f"{_MEASURE}.decomposition:decomposition_rows"),
+    "predictions": Table(f"{_ROWS}.prediction:Prediction", "bench.judge.predict.predictions:prediction_rows"),
+    "controls": Table(f"{_ROWS}.cell:ControlRow", "bench.judge.cell:control_rows", (ANY,)),
+    "timeline": Table(f"{_ROWS}.contrast:Timeline", f"{_MEASURE}.tokens_over_time:timeline_rows"),
+    "bandwidth": Table(f"{_ROWS}.machine:Bandwidth", of=(CONTRAST, PROFILE),
+                       gathered_by=f"{_MEASURE}.bandwidth:reading", joined_by=f"{_MEASURE}.bandwidth:bandwidth_rows"),
+    "peers": Table(f"{_ROWS}.machine:Peer", f"{_MEASURE}.peer_programs:peer_rows", (PROFILE,)),
+    "distribution": Table(f"{_ROWS}.contrast:Distribution", f"{_MEASURE}.sampled_tokens:distribution_rows"),
+    "cells": Table(f"{_ROWS}.cell:Cell", "bench.judge.cell:cell_rows", (ANY,)),
+    "kernels": Table(f"{_ROWS}.kernels:Kernel", optional=True),
+    "counters": Table(f"{_ROWS}.kernels:Counter", optional=True),
+    "ssq": Table(f"{_ROWS}.kernels:Ssq", optional=True),
+    "kernel_resources": Table(f"{_ROWS}.kernels:KernelResource", optional=True),
+}  # fmt: skip
+
+CONTROLS = (
+    "bench.judge.controls.arms:arm_controls", "bench.judge.controls.conditions:conditions",
+    f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
+    f"{_MEASURE}.sampled_tokens:distribution_control",
+)  # fmt: skip
+"""The checks of a contrast, each `Case -> list[Control]`, in the order in which they are told."""
+
+CLAIMS = Table(f"{_ROWS}.claims:Verdict")
+"""The table of verdicts, which rests on all others and is none of the findings."""
+
+
+@cache
+def named(name: str) -> Any:
+    """What stands behind `module:name`."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def row_type(table: str) -> type[Row]:
+    """The class of a table's rows. Raises UserError with the nearest name for an unknown table."""
+    if table == "claims":
+        return named(CLAIMS.row)  # type: ignore[no-any-return]
+    if table not in TABLES:
+        raise UserError(f"the findings have no table '{table}'; {nearest(table, TABLES)}")
+    return named(TABLES[table].row)  # type: ignore[no-any-return]
+
+
+def columns_of(table: str) -> Mapping[str, Column]:
+    """Columns of a table by name, in the order of its file, those that are not written too."""
+    return row_type(table).columns
+
+
+def written(table: str) -> tuple[str, ...]:
+    """Columns of a table's file."""
+    return tuple(name for name, one in columns_of(table).items() if one.written)
+
+
+@cache
+def metric_columns() -> Mapping[str, tuple[str, str]]:
+    """Table and column of every claim metric that has one figure. Raises TypeError where two columns claim a metric."""
+    found: dict[str, tuple[str, str]] = {}
+    for table in TABLES:
+        for name, one in columns_of(table).items():
+            for metric in one.metrics:
+                if metric in found:
+                    raise TypeError(f"{table}.{name} and {'.'.join(found[metric])} are both '{metric}'; leave one")
+                found[metric] = table, name
+    return found
+
+
+def metric_column(metric: str) -> tuple[str, str]:
+    """Table and column of a claim metric. Raises UserError with the nearest name where there is no such metric."""
+    known = metric_columns()
+    if metric not in known:
+        raise UserError(f"no column is the metric '{metric}'; {nearest(metric, known)}")
+    return known[metric]
+
+
+def interval_of(table: str, column: str) -> tuple[str, str] | None:
+    """Columns of the ends of a column's interval, None where it has none or the table has no such column."""
+    one = columns_of(table).get(column)
+    return (one.low, one.high) if one and one.low else None
+
+
+def unit_of(table: str, column: str) -> str:
+    """Unit of a column: tok/s, ms, bytes, share, ratio and so on; empty for words, counts and unknown columns."""
+    one = columns_of(table).get(column)
+    return one.unit if one else ""

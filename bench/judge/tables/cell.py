@@ -1,0 +1,57 @@
+"""The table of cells, which alone has their conditions, and that of their controls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bench.judge.columns import column, table
+from bench.judge.tables.base import ArmFact, Fact
+
+DAMAGED = "damaged"
+"""State of a cell that cannot be read or judged; no status.json says it."""
+
+
+@table
+class Cell(ArmFact):
+    """One stored cell: what it is about, under which conditions, and what became of it."""
+
+    cell: str = column("its id")
+    kind: str = column("contrast or profile")
+    state: str = column("done, failed or unsupported; damaged where its files cannot be read or judged")
+    reason: str = column("why it is not done")
+    seconds: float | None = column("how long it took", "s", default=None)
+    warnings: int = column("controls that ask the reader to look", default=0)
+    label: str = column("the arm in words", default="")
+    parameters: Mapping[str, Any] = column("the arm's own parameters, as JSON", default_factory=dict)
+    guesses: bool = column("whether the arm proposes tokens that may be wrong", default=False)
+    synthetic: bool = column("whether the model has random weights", default=False)
+    n_predict: int | None = column("tokens asked for, an answer", "tokens", default=None)
+    n_ctx: int | None = column("context of the engine", "tokens", default=None)
+    n_batch: int | None = column("logical batch of the engine", "tokens", default=None)
+    n_ubatch: int | None = column("physical batch of the engine", "tokens", default=None)
+    threads: int | None = column("threads of the engine", default=None)
+    n_gpu_layers: int | None = column("layers offloaded; -1 are all", default=None)
+    kv_unified: bool | None = column("whether sequences share one cache", default=None)
+    type_k: str | None = column("format of the keys in the cache", default=None)
+    type_v: str | None = column("format of the values in the cache", default=None)
+    flash_attn: str | None = column("flash attention: on, off or auto", default=None)
+    sampler: str | None = column("how tokens are drawn", default=None)
+    cpu: str = column("processor", default="")
+    gpu: str = column("graphics processors", default="")
+    llama_cpp_commit: str = column("commit of llama.cpp", default="")
+    time_utc: str = column("when it was measured", default="")
+
+
+@table
+class ControlRow(Fact):
+    """One check of one cell. A `void` one makes every number of the cell worthless."""
+
+    cell: str = column("id of the cell")
+    control: str = column("name of the check")
+    ok: bool = column("false where it voids the cell")
+    severity: str = column("ok, warning or void", words="result")
+    value: float = column("figure that was checked", interval="ci")
+    ci_low: float = column("lower end of the interval of `value`", decimals=3)
+    ci_high: float = column("upper end of the interval of `value`", decimals=3)
+    sentence: str = column("what it says", words="what it says")

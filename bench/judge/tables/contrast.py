@@ -1,0 +1,172 @@
+"""Tables of one contrast: speed-up, acceptance, where a round's time goes, tokens over time, distribution of draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.judge.columns import RATIO, SHARE, column, table
+from bench.judge.tables.base import ArmFact, Fact
+from pti_loop.ledger import RecordError
+
+NAN = float("nan")
+IDENTICAL, NEAR_TIE, DIVERGENT = "identical", "near_tie", "divergent"
+GRADES = (IDENTICAL, NEAR_TIE, DIVERGENT)
+"""Grades of losslessness, the best first."""
+ANSWER, AGGREGATE = "answer", "aggregate"
+SCOPES = (ANSWER, AGGREGATE)
+"""What a speed is that of: what one reader waits for, or the sum over several answers."""
+
+
+@table
+class SpeedUp(ArmFact):
+    """Speed over plain decoding: all prompts and each class, of one answer and in sum over several.
+
+    Raises RecordError without a lossless grade: a speed of other output is none.
+    """
+
+    prompt_class: str = column("class of the prompts; `all` are all together")
+    scope: str = column("`answer`: the speed of one answer; `aggregate`: the sum over answers decoded together")
+    tok_s: float = column("distinct tokens a second after the first, start-up inside", "tok/s", decimals=1,
+                           metric="rate")  # fmt: skip
+    baseline_tok_s: float = column("the same of plain decoding in a context of its own", "tok/s", decimals=1,
+                                   words="plain tok/s")  # fmt: skip
+    speedup: float = column("ratio of the two, a geometric mean in which every prompt weighs the same", RATIO,
+                            decimals=2, words="speed-up", interval="ci", metric=("speedup", "aggregate"))  # fmt: skip
+    ci_low: float = column("lower end of the interval of `speedup`", RATIO)
+    ci_high: float = column("upper end of the interval of `speedup`", RATIO)
+    counted_tok_s: float = column("every emit call counted, a token said again too: no speed", "tok/s", decimals=1,
+                                  words="counted tok/s")  # fmt: skip
+    aggregate_tok_s: float = column("distinct tokens a second in sum over answers, whatever the scope", "tok/s",
+                                    decimals=1, words="aggregate tok/s")  # fmt: skip
+    lossless: str = column("grade of the worst answer: identical, near_tie or divergent", words="output")
+    identical_share: float = column("answers that are the baseline's, token by token", SHARE, decimals=1,
+                                    words="identical", metric="lossless")  # fmt: skip
+    near_tie_share: float = column("answers whose first difference is at a measured near tie", SHARE)
+    divergent_share: float = column("answers that differ for another reason", SHARE)
+    answers_graded: int = column("answers that were compared with the baseline's")
+    divergent_prompts: int = column("prompts with a divergent answer")
+    divergent_names: str = column("their ids")
+    direction: str = column("faster or slower; inconclusive where the interval spans 1")
+    min_visible_effect: float = column("smallest ratio above 1 that so many units tell from 1 in 80 % of runs", RATIO,
+                                       decimals=3, words="smallest visible effect")  # fmt: skip
+    n_blocks: int = column("balanced groups of runs")
+    n_prompts: int = column("prompts")
+    n_units: int = column("units of the interval")
+    units: str = column("what they are: prompts, blocks or replicate pairs")
+    concurrent: int = column("answers that were decoded at the same time")
+    counted_speedup: float = column("`counted_tok_s` over `baseline_tok_s`", RATIO)
+    steady_tok_s: float = column("distinct tokens a second without start-up rounds and their tokens", "tok/s")
+    steady_speedup: float = column("its ratio over plain decoding", RATIO, decimals=2, words="steady window")
+    bound_tok_s: float = column("what the read bandwidth measured in the same process allows", "tok/s", decimals=1,
+                                words="bound tok/s", default=NAN)  # fmt: skip
+    tokens_per_round: float = column("distinct tokens a round, all answers", "tokens", metric="tokens_per_round")
+    steady_tokens_per_round: float = column("the same without start-up rounds", "tokens")
+    counted_per_round: float = column("emit calls a round", "tokens")
+    tokens_per_round_answer: float = column("distinct tokens a round of one answer", "tokens")
+    relative_round_cost: float = column("time of a round over that of a baseline's round", RATIO,
+                                        interval="round_cost")  # fmt: skip
+    round_cost_low: float = column("lower end of the interval of `relative_round_cost`", RATIO)
+    round_cost_high: float = column("upper end of the interval of `relative_round_cost`", RATIO)
+    product_speedup: float = column("tokens a round over round cost: the speed-up that the rounds table gives", RATIO)
+    outside_rounds: float = column("window over the sum of its rounds, against the baseline's", RATIO)
+    host_share: float = column("share of the window outside `llama_decode`", SHARE, decimals=1, words="host time")
+    baseline_host_share: float = column("the same of the baseline", SHARE)
+    solo_tok_s: float = column("one stream alone in the arm's own context", "tok/s", default=NAN)
+    solo_speedup: float = column("speed over that denominator", RATIO, decimals=2, words="over same context",
+                                 interval="solo_ci", default=NAN)  # fmt: skip
+    solo_ci_low: float = column("lower end of the interval of `solo_speedup`", RATIO, default=NAN)
+    solo_ci_high: float = column("upper end of the interval of `solo_speedup`", RATIO, default=NAN)
+    solo_flatters: bool = column("whether that denominator is so slow that it flatters", default=False)
+
+    def __post_init__(self) -> None:
+        if self.lossless not in GRADES:
+            raise RecordError("a speed-up without a lossless grade says nothing: grade the answers first")
+        if self.scope not in SCOPES:
+            raise RecordError(f"scope '{self.scope}' is neither {' nor '.join(SCOPES)}")
+
+
+@table
+class Acceptance(ArmFact):
+    """How often a guess equals what the model itself draws: in all, and by its depth."""
+
+    draws: str = column("how a guess is drawn; `n/a` where the arm has no choice", default="")
+    prompt_class: str = column("class of all the cell's prompts, or `all` where they are of several", default="all")
+    depth: int = column("which guess of a round, from 1; 0 are all together", formerly="position")
+    tested: int = column("guesses that were compared with the model's own draw")
+    accepted: int = column("guesses that were equal to it")
+    rate: float = column("accepted over tested", SHARE, decimals=1, interval="ci", metric="acceptance")
+    ci_low: float = column("lower end of the interval of `rate`", SHARE, decimals=1)
+    ci_high: float = column("upper end of the interval of `rate`", SHARE, decimals=1)
+    collision_mean: float = column("mean sum of p(x)^2: how often two independent draws agree", SHARE, decimals=1,
+                                   words="collision probability")  # fmt: skip
+    collision_draws: int = column("draws of which it is known")
+    difference: float = column("accepted minus collision probability, paired a draw", SHARE, decimals=2,
+                               interval="difference")  # fmt: skip
+    difference_low: float = column("lower end of the interval of `difference`", SHARE, decimals=2)
+    difference_high: float = column("upper end of the interval of `difference`", SHARE, decimals=2)
+    by_construction: bool = column("whether the guess must equal the draw, whatever the model is")
+    independent_runs: int = column("runs that repeat no other run's draws")
+    rounds: float = column("rounds of those runs", default=NAN)
+    drafted: float = column("guesses that were made", default=NAN)
+    verified: float = column("guesses that were looked at", default=NAN)
+    bonus: float = column("the model's own draws that were emitted beside accepted guesses", default=NAN)
+    redecoded: float = column("sequential decodes that made guesses", default=NAN)
+    per_tested: float = column("accepted over tested, from the counters", SHARE, default=NAN)
+    per_drafted: float = column("accepted over drafted: what nobody looked at counts as a miss", SHARE, default=NAN)
+    per_round: float = column("accepted guesses a round", "tokens", default=NAN)
+    per_emitted: float = column("accepted over emitted tokens", SHARE, default=NAN)
+    smoothed: float = column("(accepted + 1) over (drafted + 1)", SHARE, default=NAN)
+    mean_length: float = column("emitted tokens a round, the model's own draw among them", "tokens", default=NAN)
+
+
+@table
+class Decomposition(ArmFact):
+    """Mean milliseconds of a round by what they were spent on, one row an arm."""
+
+    arm: str = column("arm of the contrast: baseline, treatment or a control")
+    draft_ms: float = column("making guesses", "ms", decimals=3)
+    decode_ms: float = column("`llama_decode`", "ms", decimals=3)
+    sample_ms: float = column("drawing and comparing", "ms", decimals=3)
+    rollback_ms: float = column("forgetting rejected tokens", "ms", decimals=3)
+    host_ms: float = column("wall time of the round outside the four", "ms", decimals=3)
+    total_ms: float = column("the whole round", "ms", decimals=3)
+    between_ms: float = column("time between rounds", "ms")
+    host_share: float = column("share of the window outside `llama_decode`", SHARE)
+    rounds: int = column("rounds")
+    startup_rounds: int = column("start-up rounds among them")
+    tokens_per_round: float = column("distinct tokens a round", "tokens")
+    counted_per_round: float = column("emit calls a round", "tokens")
+    cell: str = column("id of the cell")
+
+
+@table
+class Timeline(Fact):
+    """Tokens over time of the run of median speed, for cells that say a token twice. In the file, one row a point."""
+
+    cell: str = column("id of the cell")
+    t_s: Sequence[float] | float = column("time since the first token", "s")
+    counted: Sequence[int] | int = column("emit calls so far", "tokens")
+    distinct: Sequence[int] | int = column("distinct tokens so far", "tokens")
+    run: int = column("number of the run in its cell", written=False)
+
+
+@table
+class Distribution(ArmFact):
+    """Whether counted next tokens come from plain decoding's probabilities, behind prefixes that were held fixed."""
+
+    arm: str = column("`treatment`, or `biased`: the same with a planted fault, which the test has to see")
+    verdict: str = column("same, different, or too few draws", words="draws come from")
+    tokens: int = column("draws")
+    tested: int = column("draws that a guess was compared with", words="compared with a guess")
+    prefixes: int = column("prefixes they were drawn behind")
+    tv: float = column("total variation from the exact probabilities", SHARE, decimals=1, words="total variation")
+    tv_expected: float = column("mean of it for so many sound draws", SHARE, decimals=1, words="expected of so many")
+    tv_high: float = column("its 99.9 % point for so many sound draws", SHARE)
+    chi2: float = column("Pearson's chi-square over all prefixes")
+    df: int = column("its degrees of freedom")
+    p: float = column("chance of a statistic at least as large from sound draws")
+    visible_tv: float = column("smallest total variation that is seen in 80 % of such tests", SHARE, decimals=1,
+                               words="smallest visible")  # fmt: skip
+    rounding_tv: float = column("total variation that the shape of the decode alone makes", SHARE)
+    prompt: str = column("id of the prompt", default="")
+    runs: float = column("short runs that the draws are from", default=NAN)

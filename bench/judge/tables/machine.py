@@ -1,0 +1,76 @@
+"""Tables of a machine: cost of a step by its width, memory by streams, read bandwidth, and other programs."""
+
+from __future__ import annotations
+
+from bench.judge.columns import BYTES, RATIO, SHARE, column, table
+from bench.judge.tables.base import Fact, ModelFact
+
+NAN = float("nan")
+
+
+@table
+class StepCost(ModelFact):
+    """Time of one `llama_decode` of a width over that of width 1. Nothing is interpolated between widths."""
+
+    layout: str = column("rows of the decode: `tokens` of one sequence, or one of each of several `sequences`")
+    width: int = column("tokens in one decode", "tokens")
+    step_ms: float = column("time of the decode, mean over passes", "ms", decimals=3, words="step ms")
+    relative_cost: float = column("over that of width 1", RATIO, decimals=2, interval="ci", metric="step_cost")
+    ci_low: float = column("lower end of the interval of `relative_cost`", RATIO)
+    ci_high: float = column("upper end of the interval of `relative_cost`", RATIO)
+    predicted_tok_s_all_accepted: float = column("width over step time: the rate if every token counted", "tok/s",
+                                                 decimals=1, words="tok/s if all were accepted")  # fmt: skip
+    n_past: int = column("tokens that were in the cache", "tokens")
+    passes: int = column("passes over all widths, which are the units of the interval")
+    warm_ups_dropped: int = column("widths whose first pass was left out as a warm-up")
+    change_decodes: float = column("decodes after a change to this width until its time was steady", default=NAN)
+    change_ms: float = column("what those take beyond steady ones, in no cost", "ms", decimals=3,
+                              words="first decodes, ms more", default=NAN)  # fmt: skip
+
+
+@table
+class Memory(ModelFact):
+    """Bytes that a context takes by its number of streams, measured and computed."""
+
+    streams: int = column("sequences of the context")
+    kv_bytes: float = column("attention cache", BYTES, words="KV cache", default=NAN)
+    state_bytes: float = column("recurrent state", BYTES, words="recurrent state", default=NAN)
+    measured_bytes: float = column("what the process grew by, or the sum of the two", BYTES, words="measured",
+                                   default=NAN)  # fmt: skip
+    per_stream_bytes: float = column("the same, a stream", BYTES, words="a stream", metric="memory", default=NAN)
+    computed_kv_bytes: float = column("attention cache by the model's shape", BYTES, default=NAN)
+    computed_state_bytes: float = column("recurrent state by the model's shape", BYTES, default=NAN)
+    kv_ratio: float = column("`kv_bytes` over `computed_kv_bytes`", RATIO, default=NAN)
+    state_ratio: float = column("`state_bytes` over `computed_state_bytes`", RATIO, default=NAN)
+    compute_bytes: float | None = column("buffers of the computation", BYTES, default=None)
+    source: str = column("measured in a `profile` or a `contrast`")
+    arm: str = column("arm of the contrast; empty for a profile", default="")
+
+
+@table
+class Bandwidth(Fact):
+    """Read bandwidth by machine, build and number of threads: the ceiling of every rate."""
+
+    read_gb_s: float = column("median over cells", "GB/s", decimals=2, words="read GB/s", metric="bandwidth")
+    low_gb_s: float = column("lowest of a cell", "GB/s")
+    high_gb_s: float = column("highest of a cell", "GB/s")
+    best_gb_s: float = column("best single reading: what was reached once is a ceiling", "GB/s")
+    threads: int | None = column("threads that read", default=None)
+    bytes: float | None = column("size of what was read", BYTES, default=None)
+    largest_share: float = column("largest share of it that an arm reached", SHARE, default=NAN)
+    void: bool = column("whether an arm went above it, so that it is no ceiling", default=False)
+
+
+@table
+class Peer(ModelFact):
+    """Other programs on the same model and build, in pairs with the baseline arm."""
+
+    tool: str = column("the program", words="program")
+    width: int = column("tokens in one decode")
+    tok_s: float = column("its median rate", "tok/s", decimals=2, words="its tok/s")
+    ours_tok_s: float = column("the baseline's median rate beside it", "tok/s", decimals=2, words="ours, tok/s")
+    ratio: float = column("median of ours over its; the interval is that of the geometric mean", RATIO, decimals=3,
+                          words="ours / its", interval="ci")  # fmt: skip
+    ci_low: float = column("lower end of the interval of `ratio`", RATIO)
+    ci_high: float = column("upper end of the interval of `ratio`", RATIO)
+    pairs: int = column("pairs of runs")

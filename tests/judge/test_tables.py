@@ -1,0 +1,105 @@
+"""The list of tables: every name leads somewhere, metrics have one column, and one line makes a table."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from bench.errors import UserError
+from bench.judge import judge
+from bench.judge.case import Case
+from bench.judge.claims import rows as claim_rows
+from bench.judge.columns import Row, column, table
+from bench.judge.engine_settings import PRICED, SHARED, TOLD
+from bench.judge.findings import Findings, origin
+from bench.judge.tables import (
+    CONTROLS,
+    TABLES,
+    Table,
+    columns_of,
+    interval_of,
+    metric_column,
+    metric_columns,
+    named,
+    row_type,
+    unit_of,
+)
+from bench.judge.tables.base import Fact
+from bench.judge.tables.cell import Cell
+from tests.judge.judge_cells import guess_cell
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_name_in_the_list_leads_to_what_it_says(name: str) -> None:
+    table = TABLES[name]
+    assert issubclass(named(table.row), Row)
+    makers = [one for one in (table.made_by, table.gathered_by, table.joined_by) if one]
+    assert all(callable(named(one)) for one in makers)
+    assert bool(table.gathered_by) == bool(table.joined_by)
+
+
+def test_every_check_is_there() -> None:
+    assert all(callable(named(name)) for name in CONTROLS)
+
+
+def test_claims_ask_for_columns_that_there_are() -> None:
+    for metric, (name, one) in metric_columns().items():
+        assert metric in columns_of(name)[one].metrics
+    assert metric_column("step_cost") == ("step_cost", "relative_cost")
+    assert interval_of("step_cost", "relative_cost") == ("ci_low", "ci_high")
+    assert interval_of("domain", "auc") == ("auc_low", "auc_high")
+    assert interval_of("speedup", "tok_s") is None and interval_of("speedup", "nothing") is None
+    assert (unit_of("memory", "kv_bytes"), unit_of("speedup", "tok_s"), unit_of("speedup", "method")) == (
+        "bytes", "tok/s", "",
+    )  # fmt: skip
+    with pytest.raises(UserError, match="did you mean 'step_cost'"):
+        metric_column("step_costs")
+    with pytest.raises(UserError, match="no table 'speedups'; did you mean 'speedup'"):
+        row_type("speedups")
+
+
+def test_the_tables_and_columns_of_claims_are_those_of_the_findings() -> None:
+    for metric, name in claim_rows.TABLES.items():
+        assert name in TABLES, metric
+    for metric, one in claim_rows.COLUMNS.items():
+        assert one in columns_of(claim_rows.TABLES[metric]), metric
+
+
+def test_every_condition_of_a_cell_has_its_column() -> None:
+    assert set(TOLD) <= Cell.columns.keys()
+    assert set(PRICED) <= set(TOLD) and {"build", "sha256", "threads"} <= set(SHARED)
+
+
+def test_a_table_that_there_is_not_is_an_error() -> None:
+    with pytest.raises(TypeError, match="no table speedups"):
+        Findings(speedups=[])
+
+
+def test_a_metric_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of one cell, and rows over several, from a module that nothing else has heard of."""
+    own = ModuleType("somebodys_metric")
+
+    @table
+    class Drafted(Fact):
+        """How many guesses a cell made."""
+
+        drafted: int = column("guesses")
+
+    own.Drafted = Drafted
+    def drafted(case: Case) -> int:
+        return int(case.runs.counters["drafted"].sum())
+
+    own.gathered = drafted
+    own.rows = lambda case: [Drafted(**origin(case.cell), drafted=drafted(case))]
+    own.joined = lambda found: [Drafted(machine="all", build="b", cells=[], drafted=sum(found))]
+    monkeypatch.setitem(sys.modules, "somebodys_metric", own)
+    monkeypatch.setitem(TABLES, "drafted", Table("somebodys_metric:Drafted", "somebodys_metric:rows"))
+    summed = Table("somebodys_metric:Drafted", gathered_by="somebodys_metric:gathered",
+                   joined_by="somebodys_metric:joined")  # fmt: skip
+    monkeypatch.setitem(TABLES, "drafted_in_all", summed)
+    findings = judge([guess_cell(cell="a"), guess_cell(cell="b")])
+    each = [row["drafted"] for row in findings.drafted]
+    assert len(each) == 2 and each[0] > 0
+    assert findings.drafted_in_all[0]["drafted"] == sum(each)
