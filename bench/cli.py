@@ -21,6 +21,7 @@ from bench.errors import UserError, innermost_frame, nearest
 from bench.host import interrupts
 
 if TYPE_CHECKING:
+    from bench.host.device_lock import DeviceLocks
     from bench.judge.findings import Findings
     from bench.plan.config import Config
 
@@ -142,7 +143,7 @@ def _run_sweep(rest: list[str]) -> tuple[int, Config]:
 
     outcome, config = sweep(rest)
     print("\n".join(summary(outcome)), flush=True)
-    return (1 if outcome.failed or outcome.newer else 0), config
+    return (1 if outcome.failed or outcome.newer or outcome.untried else 0), config
 
 
 def _all(rest: list[str]) -> int:
@@ -282,7 +283,24 @@ def _kernels(rest: list[str]) -> int:
         from bench.records.kernels import FOLDER
 
         rest = [*rest, "--out", str(Path(Config().results) / provenance.machine()["name"] / FOLDER)]
-    return kernels(rest)
+    waits = [word for word in rest if word.startswith("wait=")]
+    rest = [word for word in rest if word not in waits]
+    if any(word in ("-h", "--help") for word in rest):
+        return kernels(rest)
+    with _kernel_locks(waits):
+        return kernels(rest)
+
+
+def _kernel_locks(waits: list[str]) -> DeviceLocks:
+    """The locks of the GPUs that this process may use: kernels are timed on them."""
+    from bench.host import devices
+    from bench.host.device_lock import DeviceLocks
+
+    try:
+        wait = float(waits[-1].removeprefix("wait=")) if waits else 0.0
+    except ValueError:
+        raise UserError(f"{waits[-1]} is no number of seconds; write wait=600") from None
+    return DeviceLocks([gpu.id for gpu in devices.visible()] or ["gpu"], alone=False, wait=wait)
 
 
 def _doctor(rest: list[str]) -> int:

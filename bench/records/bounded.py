@@ -24,6 +24,7 @@ MOST_NESTED = 64
 MOST_WORDS_BYTES = 128 << 20
 """What the texts of one table may take as arrays, whose every word takes what the longest one does."""
 _LETTER_BYTES = 4
+_CHUNK = 1 << 20
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -48,11 +49,13 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
 
 def unpacked(content: bytes, most: int = MOST_BYTES) -> bytes:
     """What a gzip file's content holds; little may hold very much. Raises what gzip raises, too."""
+    found = bytearray()
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
-        found = packed.read(most + 1)
-        if len(found) > most:
-            raise ValueError(f"it unpacks to more than {most} bytes")
-    return found
+        while chunk := packed.read(_CHUNK):  # asked for all at once, it would set that much aside
+            found += chunk
+            if len(found) > most:
+                raise ValueError(f"it unpacks to more than {most} bytes")
+    return bytes(found)
 
 
 def yaml_value(text: str, loader: type | None = None) -> Any:
@@ -94,9 +97,12 @@ def word_lengths(lines: list[str], texts: list[int]) -> list[int]:
     if not _too_long(lengths, len(lines)):
         return lengths  # no word is longer than its line, so nothing is cut off
     lengths = [1] * len(texts)
-    for row in csv.reader(lines):
-        lengths = [max(length, len(row[place])) if place < len(row) else length
-                   for length, place in zip(lengths, texts, strict=True)]  # fmt: skip
+    try:
+        for row in csv.reader(lines):
+            lengths = [max(length, len(row[place])) if place < len(row) else length
+                       for length, place in zip(lengths, texts, strict=True)]  # fmt: skip
+    except csv.Error as error:  # a word of more letters than it takes
+        raise ValueError(f"it has a line of {longest} letters: {error}") from error
     if _too_long(lengths, len(lines)):
         raise ValueError(f"it has a word of {max(lengths)} letters in {len(lines)} rows")
     return lengths

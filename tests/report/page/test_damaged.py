@@ -49,7 +49,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     from bench import report as package
 
     whole = package.write_report
-    monkeypatch.setattr(package, "write_report", lambda *given, figures: whole(*given, figures=False))
+    monkeypatch.setattr(package, "write_report", lambda *given, figures, **more: whole(*given, figures=False, **more))
 
 
 def cut(folder: Path) -> None:
@@ -79,7 +79,7 @@ def no_numbers(folder: Path) -> None:
     "damage",
     [cut, no_numbers, edit("facts.json", lambda facts: facts.update(model=["x"])),
      edit("facts.json", lambda facts: facts["bandwidth"].update(read_gb_s="fast")),
-     edit("cell.yaml", lambda config: config.update(schema=2)), edit("env.json", lambda env: env.update(engine=[1])),
+     edit("cell.yaml", lambda config: config.update(schema=99)), edit("env.json", lambda env: env.update(engine=[1])),
      lambda folder: (folder / "status.json").write_text('{"state": "done"')],
     ids=["cut", "nan", "list", "text", "schema", "engine", "status"],
 )  # fmt: skip
