@@ -1,4 +1,4 @@
-"""Which GPUs this process may use, each by a name that is the same for every process of the machine; and the host's own.
+"""Which GPUs this process may use, each by a name that is the same for every process of the machine, and the host's.
 
 It asks NVIDIA's driver or sysfs, and loads no runtime. It knows nothing about what a device will do.
 """
@@ -84,7 +84,8 @@ def _text(value: str | bytes) -> str:
 
 
 def _amd(sys_root: Path) -> list[Gpu]:
-    folders = [path for path in (sys_root / "class/drm").glob("card*/device") if re.fullmatch(r"card\d+", path.parent.name)]
+    found = (sys_root / "class/drm").glob("card*/device")
+    folders = [path for path in found if re.fullmatch(r"card[0-9]+", path.parent.name)]
     folders.sort(key=lambda path: int(path.parent.name.removeprefix("card")))
     cards = [path for path in folders if _read(path / "vendor") == "0x1002" and (path / "mem_info_vram_total").exists()]
     return [
@@ -106,5 +107,5 @@ def host_key(etc: Path = Path("/etc")) -> str:
 
 
 def key(identity: str) -> str:
-    """A few digits that are the same for the same machine or card, for a record: the name itself is nobody's business."""
+    """A few digits that are the same for the same machine or card; its name itself is no record's business."""
     return hashlib.sha256(f"pti-bench {identity}".encode()).hexdigest()[:_DIGITS]

@@ -43,8 +43,10 @@ class Cell:
 
     @property
     def state(self) -> str:
-        """`done`, `failed`, `unsupported`, `missing`, `damaged`: done once, with a file that is not as it was written, or
-        `newer`: a record of a later release, which this one must leave as it is."""
+        """`done`, `failed`, `unsupported`, `missing`, `damaged` or `newer`.
+
+        Damaged: done once, with a file that is not as it was written. Newer: of a later release, to be left as it is.
+        """
         if is_newer(self.folder):
             return "newer"
         status = read_status(self.folder)

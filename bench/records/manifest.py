@@ -1,7 +1,7 @@
 """What a cell says of its own files: part of status.json, which is written last.
 
-Each file's size, hash and rows, the hash of what was measured, and where and by which commit of the harness. A file that
-was cut, edited, swapped or copied elsewhere no longer fits. It protects against accidents and careless hands, not
+Each file's size, hash and rows, the hash of what was measured, and where and by which commit of the harness. A file
+that was cut, edited, swapped or copied elsewhere no longer fits. It protects against accidents and careless hands, not
 against somebody who writes a manifest of their own. It reads no file.
 """
 

@@ -196,7 +196,8 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
     child = subprocess.Popen(
         [sys.executable, "-m", "bench.run.cell_process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True,
-        env=os.environ | _CHILD | device_lock.for_child(), pass_fds=device_lock.held(), preexec_fn=process_group.dies_with_parent(),
+        env=os.environ | _CHILD | device_lock.for_child(), pass_fds=device_lock.held(),
+        preexec_fn=process_group.dies_with_parent(),
     )  # fmt: skip
     try:
         errors = _feed(child, json.dumps(job), progress)
@@ -303,6 +304,8 @@ def summary(outcome: Outcome) -> list[str]:
     done -= len(outcome.untried)
     lines = [f"{done} of {len(outcome.cells)} cells done ({len(outcome.kept)} were there before) "
              f"in {outcome.seconds:.0f} s"]  # fmt: skip
-    for name, group in (("failed", outcome.failed), ("unsupported", outcome.unsupported), ("left as it is", outcome.newer), ("not tried", outcome.untried)):
+    groups = (("failed", outcome.failed), ("unsupported", outcome.unsupported), ("left as it is", outcome.newer),
+              ("not tried", outcome.untried))  # fmt: skip
+    for name, group in groups:
         lines += [f"{name}: {cell.id} {cell.label}: {reason}" for cell, reason in group]
     return lines

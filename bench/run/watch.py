@@ -38,11 +38,9 @@ class Watch:
     def _watch(self) -> None:
         last = time.monotonic()
         while True:
-            try:
-                self._child.wait(TICK_S)
+            time.sleep(TICK_S)  # one short look a tick: the child measures meanwhile
+            if self._child.poll() is not None:
                 return
-            except subprocess.TimeoutExpired:
-                pass
             at = time.monotonic()
             self._silent += min(at - last, 2 * TICK_S)
             last = at

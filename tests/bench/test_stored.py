@@ -17,7 +17,6 @@ from bench.records.rows import TABLES
 from bench.stored import judge_stored
 from tests.judge.judge_cells import Arm, Cell, guess_cell, profile_cell
 
-
 BEFORE_MANIFESTS = 2
 
 

@@ -134,13 +134,19 @@ def test_a_lock_is_not_inherited_by_chance(place: Path) -> None:
         end(child)
 
 
+PASSES_ON = (
+    "from bench.host.device_lock import held; import subprocess\n"
+    "subprocess.Popen(['sleep', '30'], pass_fds=held()); print(len(held()), flush=True); input()"
+)
+
+
 def test_a_device_is_free_when_the_last_holder_has_ended(place: Path) -> None:
     with DeviceLock():
         assert len(device_lock.held()) == 1
-        command = [sys.executable, "-c", "from bench.host.device_lock import held; import subprocess\n"
-                   "subprocess.Popen(['sleep', '30'], pass_fds=held()); print(len(held()), flush=True); input()"]  # fmt: skip
-        child = subprocess.Popen(command, pass_fds=device_lock.held(), env=os.environ | device_lock.for_child(), cwd=ROOT,
-                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)  # fmt: skip
+        child = subprocess.Popen(
+            [sys.executable, "-c", PASSES_ON], pass_fds=device_lock.held(), env=os.environ | device_lock.for_child(),
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
         assert child.stdout.readline() == "1\n"
     assert device_lock.held() == ()
     end(child)  # the `sleep` that it started goes on
@@ -154,7 +160,8 @@ def test_a_device_is_free_when_the_last_holder_has_ended(place: Path) -> None:
 def test_a_link_or_a_pipe_in_the_place_of_a_lock_is_not_followed(place: Path) -> None:
     precious, path = place / "precious", DeviceLock().path
     precious.write_text("kept")
-    for make in (lambda: path.symlink_to(precious), lambda: os.link(precious, path), lambda: os.mkfifo(path), path.mkdir):
+    links = (lambda: path.symlink_to(precious), lambda: os.link(precious, path))
+    for make in (*links, lambda: os.mkfifo(path), path.mkdir):
         make()
         with pytest.raises(UserError, match=r"cannot be written: .*PTI_BENCH_LOCKS"):
             DeviceLock().__enter__()
