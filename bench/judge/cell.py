@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bench.judge.case import Case, Profile, is_profile, profile_of
 from bench.judge.findings import WARNING, Findings
+from bench.judge.measure.case import Case, Profile, is_profile, profile_of
 from bench.judge.tables import ANY, CONTRAST, TABLES, Table, named
 from bench.judge.tables.cell import Cell, ControlRow
 from pti_loop.ledger import RecordError

@@ -11,10 +11,12 @@ from dataclasses import MISSING, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-SHARE, BYTES, RATIO = "share", "bytes", "ratio"
-"""Units that are printed in a way of their own: a share of 1 as a percentage, bytes in MiB; a ratio has no unit."""
+SHARE, DIFFERENCE, BYTES, RATIO = "share", "difference", "bytes", "ratio"
+"""Units that are printed in a way of their own: a share of 1, and the difference of two, as a percentage, bytes in MiB;
+a ratio has no unit."""
 CONDITIONS = "conditions"
 """The column that holds what is true of a whole cell: asked through, never told itself."""
+ENDS = ("low", "high")
 _KEY = "column"
 
 
@@ -34,6 +36,8 @@ class Column:
     low: str = ""
     """Columns of the ends of its 95 % interval; empty where it has none."""
     high: str = ""
+    scaled_by: str = ""
+    """Where it has no interval of its own: the ratio of the same row whose relative interval it shares."""
     metrics: tuple[str, ...] = ()
     """Claim metrics whose figure it is."""
     written: bool = True
@@ -50,14 +54,15 @@ class Column:
 
 
 def column(
-    help: str, unit: str = "", *, decimals: int | None = None, words: str = "", interval: str = "",
-    metric: str | tuple[str, ...] = (), written: bool = True, formerly: str = "", place: int = 0,
+    help: str, unit: str = "", *, decimals: int | None = None, words: str = "",
+    interval: str | tuple[str, str] = "", scaled_by: str = "", metric: str | tuple[str, ...] = (),
+    written: bool = True, formerly: str = "", place: int = 0,
     default: Any = MISSING, default_factory: Any = MISSING,
 ) -> Any:  # fmt: skip
-    """A field of a table. `interval` is the stem of the columns that hold its ends: `ci` for `ci_low` and `ci_high`."""
-    ends = (f"{interval}_low", f"{interval}_high") if interval else ("", "")
+    """A field of a table. `interval` names the columns of its ends, or their stem: `ci` for `ci_low` and `ci_high`."""
+    ends = interval if isinstance(interval, tuple) else tuple(f"{interval}_{end}" * bool(interval) for end in ENDS)
     metrics = (metric,) if isinstance(metric, str) else metric
-    about = Column("", help, unit, decimals, words, *ends, metrics, written, formerly, place)
+    about = Column("", help, unit, decimals, words, *ends, scaled_by, metrics, written, formerly, place)
     if default_factory is not MISSING:
         return field(default_factory=default_factory, metadata={_KEY: about})
     return field(default=default, metadata={_KEY: about})
@@ -132,8 +137,9 @@ def table(kind: type[R]) -> type[R]:
     made.attribute_of = {name: name for name in every} | former
     made.unpack = staticmethod(attrgetter(*made.columns))  # type: ignore[assignment]
     for one in made.columns.values():
-        if one.low and not {one.low, one.high} <= every.keys():
-            raise TypeError(f"{kind.__name__}.{one.name} has its interval in {one.low}, which is no column of it")
+        for other in filter(None, (one.low, one.high, one.scaled_by)):
+            if other not in every:
+                raise TypeError(f"{kind.__name__}.{one.name} has its interval in {other}, which is no column of it")
     return made
 
 

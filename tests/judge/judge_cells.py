@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench.judge.case import Case
+from bench.judge.measure.case import Case
 from bench.records.rows import TABLES, Draw, Emit, Round, Run, Step, columns
 from pti_loop.parameters import declare, resolve
 

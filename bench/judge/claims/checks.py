@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bench.errors import UserError
-from bench.judge.claims.arithmetic import half_last_digit, recompute
-from bench.judge.claims.columns import check_combination, find_column
-from bench.judge.claims.scope import check_documentary, check_scope, declaration
+from bench.errors import UserError, nearest
+from bench.judge.claims.arithmetic import BYTES, FORMULAS, half_last_digit, recompute
+from bench.judge.claims.columns import BYTE_UNITS, check_combination, find_column
+from bench.judge.claims.mechanism import SAME_DRAW, mechanism
+from bench.judge.claims.scope import ANY, check_documentary, check_scope, declaration, values_of
+from pti_loop.parameters import declared
 
 if TYPE_CHECKING:
-    from bench.judge.claims.sheet import Claim
+    from bench.judge.claims.claim import Claim
 
 WIDEST = 0.10
 """Largest tolerance, as a share of the published figure. A wider one would say yes to another figure."""
@@ -37,6 +39,8 @@ def check_claim(where: str, claim: Claim) -> None:
         check_documentary(where, claim.scope)
     if claim.rule.kind == "arithmetic":
         _check_circle(where, claim)
+        _check_formula_unit(where, claim)
+    _check_conditions(where, claim)
     _check_tolerance(where, claim)
 
 
@@ -83,13 +87,14 @@ def _check_distinct(where: str, claim: Claim) -> None:
 
 def _check_answers(where: str, claim: Claim) -> None:
     """A sum over answers needs a method that decodes several."""
-    declared = declaration(claim.scope)
-    if claim.per == "aggregate" and declared is not None and declared.answers != "independent":
-        raise UserError(f"{where}: method={claim.scope['method']} decodes one answer, so no sum over answers is its "
-                        "speed; use metric: speedup with per: answer, or rate with per: counted")  # fmt: skip
-    if claim.rule.by_construction and (declared is None or declared.answers != "copies"):
-        raise UserError(f"{where}: rule.by_construction is for copies of one answer that guess for each other, and the "
-                        "scope's method has none")  # fmt: skip
+    if claim.per == "aggregate":
+        for name in values_of(where, "method", claim.scope.get("method", ANY)):
+            if name == ANY or declared()[name].answers != "independent":
+                raise UserError(f"{where}: method={name} decodes one answer, so no sum over answers is its speed; use "
+                                "metric: speedup with per: answer, or rate with per: counted")  # fmt: skip
+    if claim.rule.by_construction and mechanism(claim) is not SAME_DRAW:
+        raise UserError(f"{where}: rule.by_construction is for copies of one answer that draw alike, at temperature 0 "
+                        "or coupled, and the scope has others")  # fmt: skip
 
 
 def _check_universal(where: str, claim: Claim) -> None:
@@ -97,12 +102,29 @@ def _check_universal(where: str, claim: Claim) -> None:
     named = [key for key in OF_A_DEVICE if key in claim.conditions or key in claim.scope]
     if named:
         raise UserError(f"{where} is universal and names {', '.join(named)}; leave one of the two out")
-    declared = declaration(claim.scope)
-    if claim.metric == "speedup" and (declared is None or (declared.guesses and declared.answers == "one")):
+    told = declaration(claim.scope)
+    if claim.metric == "speedup" and (told is None or (told.guesses and told.answers == "one")):
         raise UserError(f"{where}: what a drafter gains depends on machine, model and text, so it is not universal; "
                         "name them in conditions")  # fmt: skip
-    if claim.table in ("kernels", "counters", "bandwidth"):
-        raise UserError(f"{where}: a figure of table '{claim.table}' belongs to its device and is not universal")
+
+
+def _check_formula_unit(where: str, claim: Claim) -> None:
+    unit = FORMULAS[claim.rule.formula].unit
+    if unit == BYTES and claim.unit not in BYTE_UNITS:
+        raise UserError(f"{where}: formula '{claim.rule.formula}' gives bytes, and the unit is '{claim.unit}'; "
+                        + nearest(claim.unit, BYTE_UNITS))  # fmt: skip
+    if (unit == "%") != (claim.unit == "%") and (unit == "%" or claim.rule.formula == "ratio"):
+        raise UserError(f"{where}: formula '{claim.rule.formula}' gives {'per cent' if unit else 'a ratio'}, and the "
+                        f"unit is '{claim.unit}'; use {'%' if unit else 'formula: percent'}")  # fmt: skip
+
+
+def _check_conditions(where: str, claim: Claim) -> None:
+    """What scope and conditions both name is one value."""
+    for key in sorted({*claim.scope} & {*claim.conditions}):
+        values = values_of(where, key, claim.scope[key])
+        if len(values) == 1 and values[0] != ANY and values[0] != claim.conditions[key]:
+            raise UserError(f"{where}: scope.{key} is '{values[0]}' and conditions.{key} is "
+                            f"'{claim.conditions[key]}'; leave one of them out")  # fmt: skip
 
 
 def _check_circle(where: str, claim: Claim) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bench.errors import UserError, nearest
+from bench.judge.columns import RATIO
+from bench.judge.tables import TABLES, ends_of, metric_columns, unit_of
 
 BYTE_UNITS = {
     "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30,
@@ -57,83 +59,84 @@ class Column:
     tests: Mapping[str, tuple[str, ...]]
     ends: Ends | None = None
     exact: bool = False
+    trials: str = ""
+    """Column with the number of trials behind a share, which give it an interval."""
     per: tuple[str, ...] = ("answer",)
     counted: bool = False
     """Whether it counts emit calls, which are no tokens of an answer."""
 
 
-def _ends(name: str, middle: str = "") -> Ends:
-    return Ends(f"{name}_low", f"{name}_high", middle)
+def _figure(
+    table: str, name: str, tests: Mapping[str, tuple[str, ...]], exact: bool = False,
+    per: tuple[str, ...] = ("answer",), counted: bool = False, trials: str = "",
+) -> Column:  # fmt: skip
+    """A figure whose unit and interval are those that its table declares."""
+    unit, ends = unit_of(table, name), ends_of(table, name)
+    own = Ends(*ends) if ends and not exact else None
+    return Column("x" if unit == RATIO else unit, tests, own, exact, trials, per, counted)
 
 
-_CI, _OF_RATIO = Ends("ci_low", "ci_high"), Ends("ci_low", "ci_high", "speedup")
 _RATE = {"rate": ("absolute",)}
 _KERNEL = {"kernel": ("absolute",)}
 _DOMAIN = {"acceptance": ("value", "absolute", "direction")}
+_GAIN = ("ratio", "direction", "absolute")
+_BYTES = {"memory": ("absolute",)}
 
 COLUMNS: dict[str, dict[str, Column]] = {
-    "speedup": {
-        "speedup": Column("x", {"speedup": ("ratio", "direction", "absolute"),
-                                "aggregate": ("ratio", "direction", "absolute")},
-                          _CI, per=("answer", "aggregate")),
-        "tok_s": Column("tok/s", {**_RATE, "speedup": ("one_answer",)}, _OF_RATIO),
-        "steady_tok_s": Column("tok/s", _RATE, _OF_RATIO),
-        "aggregate_tok_s": Column("tok/s", {**_RATE, "aggregate": ("absolute",)}, _OF_RATIO, per=("aggregate",)),
-        "counted_tok_s": Column("tok/s", _RATE, _OF_RATIO, per=("counted",), counted=True),
-        "counted_speedup": Column("x", _RATE, _OF_RATIO, per=("counted",), counted=True),
-        "baseline_tok_s": Column("tok/s", _RATE, _OF_RATIO),
-        "solo_tok_s": Column("tok/s", _RATE, Ends("solo_ci_low", "solo_ci_high", "solo_speedup")),
-        "tokens_per_round": Column("tokens", {"tokens_per_round": ("value", "absolute")}, exact=True),
-        "identical_share": Column("share", {"lossless": ("lossless", "absolute")}, exact=True),
-    },
-    "step_cost": {
-        "relative_cost": Column("x", {"step_cost": ("direction", "absolute")}, _CI),
-        "step_ms": Column("ms", {"step_cost": ("absolute",)}, Ends("ci_low", "ci_high", "relative_cost")),
-    },
-    "acceptance": {
-        "rate": Column("share", {"acceptance": ("value", "absolute", "direction")}, _CI),
-        "difference": Column("difference", {"acceptance": ("collision",)}, _ends("difference")),
-    },
-    "domain": {
-        "on_mean": Column("share", _DOMAIN, _ends("on")),
-        "off_mean": Column("share", _DOMAIN, _ends("off")),
-        "drop": Column("difference", {"acceptance": ("direction",)}, _ends("drop")),
-        "auc": Column("area", {"acceptance": ("direction",)}, _ends("auc")),
-    },
-    "memory": {
-        "growth": Column("growth", {"memory": ("stream_memory",)}, exact=True),
-        "measured_bytes": Column("bytes", {"memory": ("absolute",)}, exact=True),
-        "per_stream_bytes": Column("bytes", {"memory": ("absolute",)}, exact=True),
-        "kv_bytes": Column("bytes", {"memory": ("absolute",)}, exact=True),
-        "state_bytes": Column("bytes", {"memory": ("absolute",)}, exact=True),
-    },
-    "bandwidth": {"read_gb_s": Column("GB/s", {"bandwidth": ("absolute",)}, Ends("low_gb_s", "high_gb_s"))},
-    "kernels": {
-        "gb_s": Column("GB/s", _KERNEL, _ends("share_of_read_peak", "share_of_read_peak")),
-        "us": Column("us", _KERNEL, _ends("share_of_read_peak", "share_of_read_peak")),
-        "cost_over_best_single": Column("x", {"kernel": ("best_kernel",)}, _ends("cost_over_best_single")),
-    },
-    "counters": {"other_l2_over_weights": Column("x", _KERNEL, exact=True),
-                 "dram_over_weights": Column("x", _KERNEL, exact=True)},
-    "ssq": {"measured_over_one_model": Column("x", {"kernel": ("value", "absolute")}, exact=True),
-            "us_over_one_model": Column("x", _KERNEL, _ends("us_over_one_model"))},
+    table: {name: _figure(table, name, *more) for name, more in figures.items()}
+    for table, figures in {
+        "speedup": {
+            "speedup": ({"speedup": _GAIN, "aggregate": _GAIN}, False, ("answer", "aggregate")),
+            "tok_s": ({**_RATE, "speedup": ("one_answer",)},),
+            "steady_tok_s": (_RATE,),
+            "aggregate_tok_s": ({**_RATE, "aggregate": ("absolute",)}, False, ("aggregate",)),
+            "counted_tok_s": (_RATE, False, ("counted",), True),
+            "counted_speedup": (_RATE, False, ("counted",), True),
+            "baseline_tok_s": (_RATE,),
+            "solo_tok_s": (_RATE,),
+            "tokens_per_round": ({"tokens_per_round": ("value", "absolute")}, True),
+            "identical_share": ({"lossless": ("lossless", "absolute")}, True, ("answer",), False, "answers_graded"),
+        },
+        "step_cost": {
+            "relative_cost": ({"step_cost": ("direction", "absolute")},),
+            "step_ms": ({"step_cost": ("absolute",)},),
+        },
+        "acceptance": {
+            "rate": ({"acceptance": ("value", "absolute", "direction")},),
+            "difference": ({"acceptance": ("collision",)},),
+        },
+        "domain": {
+            "on_mean": (_DOMAIN,), "off_mean": (_DOMAIN,),
+            "drop": ({"acceptance": ("direction",)},), "auc": ({"acceptance": ("direction",)},),
+        },
+        "memory": dict.fromkeys(("measured_bytes", "per_stream_bytes", "kv_bytes", "state_bytes"), (_BYTES, True)),
+        "bandwidth": {"read_gb_s": ({"bandwidth": ("absolute",)},)},
+        "kernels": {
+            "gb_s": (_KERNEL,), "us": (_KERNEL,), "cost_over_best_single": ({"kernel": ("best_kernel",)},),
+        },
+        "counters": {"other_l2_over_weights": (_KERNEL, True), "dram_over_weights": (_KERNEL, True)},
+        "ssq": {
+            "measured_over_one_model": ({"kernel": ("value", "absolute")}, True), "us_over_one_model": (_KERNEL,),
+        },
+    }.items()
 }  # fmt: skip
+COLUMNS["memory"]["growth"] = Column("growth", {"memory": ("stream_memory",)}, exact=True)
+"""Figures that a claim may rest on, by table. `growth` is no column: its test makes it from several rows."""
 
-TABLE_OF = {
-    "speedup": "speedup", "rate": "speedup", "aggregate": "speedup", "tokens_per_round": "speedup",
-    "lossless": "speedup", "step_cost": "step_cost", "acceptance": "acceptance", "memory": "memory",
-    "bandwidth": "bandwidth", "kernel": "kernels",
-}  # fmt: skip
+TABLE_OF = {metric: table for metric, (table, _) in metric_columns().items()}
 """Where a metric is measured, unless the rule names a table. Metrics that are not here have no rows."""
 
-KERNEL_TABLES = ("kernels", "counters", "ssq")
+KERNEL_TABLES = tuple(table for table in COLUMNS if TABLES[table].optional)
 """Tables that `python -m bench kernels` fills."""
 
-_USUAL = {
-    "tokens_per_round": "tokens_per_round", "lossless": "identical_share", "step_cost": "relative_cost",
-    "acceptance": "rate", "memory": "per_stream_bytes", "bandwidth": "read_gb_s", "kernel": "gb_s",
-}  # fmt: skip
+_SPEEDS = ("speedup", "aggregate", "rate")
+"""Metrics whose column the unit and `per` of the claim decide."""
+_USUAL = {metric: name for metric, (_, name) in metric_columns().items() if metric not in _SPEEDS}
 _OF_TEST = {"collision": "difference", "stream_memory": "growth", "best_kernel": "cost_over_best_single"}
+
+
+PER_OF = {"rate": ("answer", "aggregate", "counted"), "aggregate": ("aggregate",)}
+"""Whose figure a metric may be, one answer's where it is not here."""
 
 
 def usual_per(metric: str) -> str:
@@ -173,6 +176,9 @@ def check_combination(where: str, metric: str, test: str, unit: str, per: str, n
     if test not in column.tests[metric]:
         raise UserError(f"{where}: test '{test}' says nothing about metric '{metric}' in the column '{name}'; "
                         f"use {' or '.join(column.tests[metric])}")  # fmt: skip
+    if per not in PER_OF.get(metric, ("answer",)):
+        raise UserError(f"{where}: metric '{metric}' is no figure per {per}; use metric: "
+                        f"{'aggregate' if per == 'aggregate' else 'rate'}")  # fmt: skip
     units = UNITS[column.kind]
     if unit not in units:
         raise UserError(f"{where}: the unit '{unit}' does not fit the column '{name}'; {nearest(unit, units)}")

@@ -14,7 +14,7 @@ from bench.judge.claims.scope import ANY, KEYS, OF_METHODS
 from pti_loop.parameters import declared, parameters_of
 
 if TYPE_CHECKING:
-    from bench.judge.claims.sheet import Claim
+    from bench.judge.claims.claim import Claim
 
 SWEEP = "python -m bench sweep"
 KERNELS = "python -m bench kernels"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.names import KINDS, Names, without_mark
 from bench.judge.claims.rows import Row, figure
-from bench.judge.claims.sheet import CONDITION_KEYS, Claim
+from bench.judge.claims.sheet import CONDITION_KEYS
 from bench.judge.claims.synthetic import of_another_model
 
 BASELINE_MARGIN = 0.10

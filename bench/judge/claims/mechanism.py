@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.judge.claims.scope import declaration
+from pti_loop.parameters import NONE
+from pti_loop.parameters import declared as specs
 
 if TYPE_CHECKING:
-    from bench.judge.claims.sheet import Claim
+    from bench.judge.claims.claim import Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,10 @@ def _of_the_method(claim: Claim) -> Mechanism | None:
         return None
     if declared.answers == "copies":
         return COUNTING if declared.repeats or claim.metric == "tokens_per_round" else COPIES
-    return None if declared.guesses else SEVERAL
+    drafter = specs()[str(claim.scope["method"])].drafter
+    # A scope that is silent about a drafter is about rows with one too.
+    alone = drafter is None or claim.scope.get(drafter.name) == NONE
+    return SEVERAL if alone and not declared.guesses else None
 
 
 def missing(claim: Claim) -> list[str]:

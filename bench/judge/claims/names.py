@@ -15,11 +15,10 @@ from typing import Any
 
 from bench.errors import UserError, nearest
 from bench.judge.claims.yaml_text import read_yaml
+from bench.judge.findings import MARK
 
 FILE = "names.yaml"
 KINDS = ("machine", "model", "quantization")
-SYNTHETIC = "(synthetic)"
-"""What the name of a model with random weights ends with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Names:
 
 def without_mark(model: str) -> str:
     """A model's name without the mark of random weights."""
-    return model.removesuffix(SYNTHETIC).strip()
+    return model.removesuffix(MARK).strip()
 
 
 @lru_cache(maxsize=4096)

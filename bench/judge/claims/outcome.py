@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from bench.judge.claims.arithmetic import half_last_digit
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.rows import Row, cells, figure, interval, measured
-from bench.judge.claims.sheet import Claim
 
 CONFIDENCE = 0.95
 SPEEDS = ("speedup", "rate", "aggregate")

@@ -9,10 +9,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import COLUMNS, UNITS, Column
 from bench.judge.claims.names import KINDS, Names, without_mark
 from bench.judge.claims.scope import ANY
-from bench.judge.claims.sheet import Claim
+from bench.judge.measure.intervals import wilson
 
 Row = Mapping[str, Any]
 
@@ -78,6 +79,10 @@ def interval(row: Row, claim: Claim) -> tuple[float, float] | None:
     A figure without an interval of its own has the relative one of a ratio in the same row.
     """
     column, found = column_of(claim), figure(row, claim.column)
+    trials = figure(row, column.trials) if column.trials else None
+    if trials and found is not None:
+        low, high = wilson(round(found * trials), round(trials))
+        return in_claim_unit(claim, low), in_claim_unit(claim, high)
     if column.ends is None or found is None:
         return None
     low, high = figure(row, column.ends.low), figure(row, column.ends.high)

@@ -14,6 +14,7 @@ from bench.judge.claims.arithmetic import check_inputs, half_last_digit
 from bench.judge.claims.columns import SIDES
 from bench.judge.claims.words import known, text, word
 from bench.judge.claims.yaml_text import PrintedNumber, numbers
+from bench.judge.tables.contrast import GRADES
 
 KINDS = ("records", "arithmetic", "fact", "projection")
 TESTS: dict[str, tuple[str, ...]] = {
@@ -37,8 +38,6 @@ RULE_KEYS: dict[str, tuple[str, ...]] = {
 }
 EXPECTATIONS = ("equal", "at_most", "at_least", *SIDES)
 OF_ARITHMETIC = ("equal", "at_most", "at_least", "greater_than_one", "less_than_one")
-GRADES = ("identical", "near_tie", "divergent")
-"""Best first. A rule may ask for the first two; the last is no sameness."""
 HALF_WIDTH = 0.10
 """Widest half interval of a rate that still tells anything. A rule may ask for a narrower one."""
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError
 from bench.judge.claims.checks import check_claim
-from bench.judge.claims.columns import TABLE_OF, usual_column, usual_per
-from bench.judge.claims.rule import Rule, read_rule
+from bench.judge.claims.claim import Claim
+from bench.judge.claims.columns import TABLE_OF
+from bench.judge.claims.rule import read_rule
 from bench.judge.claims.words import known, mapping, text, word
 from bench.judge.claims.yaml_text import numbers, read_yaml
+from bench.judge.tables.claims import VERDICTS
 
 METRICS = (*TABLE_OF, "arithmetic", "device")
 """`rate` is tok/s for its own sake; `speedup` in tok/s promises a gain over a baseline that the claim has to name."""
@@ -26,16 +26,6 @@ METRICS = (*TABLE_OF, "arithmetic", "device")
 EVIDENCE = ("measured", "derived", "projected", "stated")
 """`stated`: the document says it without saying how it knows."""
 
-MEANINGS = {
-    "refuted": "what was measured, the arithmetic or the device's data sheet excludes what was claimed",
-    "misstated": "the claim is right but for the last digits of its figure",
-    "reproduced": "what was measured, the arithmetic or the device's data sheet agrees with the claim",
-    "inconclusive": "the interval spans the claim's edge: more blocks or prompts would decide",
-    "not_comparable": "it belongs to conditions that differ here, or that it does not name; the reason lists them",
-    "not_run": "no stored cell measures it; the reason names what would",
-}
-VERDICTS = tuple(MEANINGS)
-"""In the order in which they are printed."""
 STATES = ("standing", "withdrawn", "superseded", "corrected", "projection", "unsupported")
 """What the claim's own author made of it later. `corrected`: this figure is the author's correction of another."""
 
@@ -53,52 +43,6 @@ CONDITION_KEYS = (
 
 SWITCHES = ("flash_attn",)
 """Keys whose values are `on`, `off` and further words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One entry. `published` keeps the text as printed, because its last digit is the tolerance."""
-
-    id: str
-    says: str
-    source: Mapping[str, str]
-    place: str
-    metric: str
-    scope: Mapping[str, Any]
-    published: tuple[str, ...]
-    unit: str
-    conditions: Mapping[str, Any]
-    evidence: str
-    author_status: Mapping[str, str]
-    rule: Rule
-    verdict: str
-    note: str
-
-    @property
-    def value(self) -> float | bool:
-        """The published number (the lower end of a range), or true / false."""
-        text = self.published[0]
-        return text == "true" if text in ("true", "false") else float(text)
-
-    @property
-    def printed(self) -> str:
-        """The published figure as it was printed."""
-        return " to ".join(self.published)
-
-    @property
-    def per(self) -> str:
-        """Whose speed it is: of one answer, in sum, or a counter's."""
-        return str(self.scope.get("per", usual_per(self.metric)))
-
-    @property
-    def table(self) -> str:
-        """The table of the findings that it is about; empty for a metric that no record measures."""
-        return self.rule.table or TABLE_OF.get(self.metric, "")
-
-    @property
-    def column(self) -> str:
-        """The column of that table that holds its figure."""
-        return self.rule.column or usual_column(self.metric, self.rule.test, self.unit, self.per)
 
 
 def load_sheet(path: Path | str) -> list[Claim]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bench.judge.claims.sheet import Claim
+    from bench.judge.claims.claim import Claim
 
 _OF_THE_TEXT = ("acceptance", "lossless", "tokens_per_round")
 """Metrics that say something about what a model wrote."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.outcome import (
     CONFIDENCE,
     REFUTING,
@@ -19,7 +20,6 @@ from bench.judge.claims.outcome import (
     tolerance,
 )
 from bench.judge.claims.rows import Row, cells, figure, label
-from bench.judge.claims.sheet import Claim
 
 MEMORY_MARGIN = 0.10
 """Growth of memory beyond KV cache and state that still counts as the allocator's and the output buffers' own."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from bench.judge.claims.arithmetic import FORMULAS, recompute
 from bench.judge.claims.checks import WIDEST
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.outcome import (
     TWICE,
     Outcome,
@@ -22,8 +23,7 @@ from bench.judge.claims.outcome import (
     tolerance,
 )
 from bench.judge.claims.rows import Row, column_of, figure, interval, label, measured
-from bench.judge.claims.rule import GRADES
-from bench.judge.claims.sheet import Claim
+from bench.judge.tables.contrast import GRADES
 
 MARGIN = 0.05
 """A published gain counts as reached from 5 % below it on; fixed before any run."""

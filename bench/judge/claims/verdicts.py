@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import RATIO_KINDS
 from bench.judge.claims.command import needed
 from bench.judge.claims.conditions import elsewhere
@@ -32,10 +32,10 @@ from bench.judge.claims.rows import (
     value_of,
 )
 from bench.judge.claims.scope import ANY
-from bench.judge.claims.sheet import Claim
 from bench.judge.claims.synthetic import no_evidence
 from bench.judge.claims.table_tests import TABLE_TESTS
 from bench.judge.claims.tests import ROW_TESTS
+from bench.judge.tables.claims import Verdict
 
 ANYWHERE = ("any", "any")
 """Machine and build of a verdict that rests on no record."""
@@ -49,12 +49,11 @@ CONSTRUCTED = (
 )
 
 
-def judge_claims(claims: Sequence[Claim], findings: Tables, facts: Facts) -> list[dict[str, Any]]:
+def judge_claims(claims: Sequence[Claim], findings: Tables, facts: Facts) -> list[Verdict]:
     """One row a claim, machine and engine build, in sheet order.
 
-    Keys: machine, build, cells (list of ids), claim_id, verdict, scope, published, measured, ci_low, ci_high, unit,
-    evidence, reason, and says, metric, judged_by, author_status, place, source, counted, distinct. `measured`, the
-    interval and the last two are None where there is none. Raises UserError for a fact or a unit that does not fit.
+    `measured`, its interval, `counted` and `distinct` are None where there is none. Raises UserError for a fact or a
+    unit that does not fit.
     """
     rows = []
     for claim in claims:
@@ -73,7 +72,8 @@ def _judge(claim: Claim, findings: Tables, facts: Facts) -> dict[tuple[str, str]
     absent = missing(claim)
     if absent:
         what = "as a gain" if claim.metric == "speedup" else "anywhere"
-        why = f"It cannot be assessed {what}: it was published without {', '.join(absent)}."
+        why = f"It cannot be assessed {what}: it was published without {', '.join(absent)}. Where they are known, name "
+        why += "them in the claim's conditions."
         return {ANYWHERE: Outcome("not_comparable", why)}
     groups = by_machine(matching(claim, findings, facts.names))
     if not groups:
@@ -180,33 +180,17 @@ def _covered(claim: Claim, rows: Sequence[Row], outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _row(claim: Claim, machine: str, build: str, outcome: Outcome) -> dict[str, Any]:
+def _row(claim: Claim, machine: str, build: str, outcome: Outcome) -> Verdict:
     reason = outcome.reason + (f" {claim.note}" if claim.note else "")
     if claim.verdict and claim.verdict != outcome.verdict:
         reason += f" The sheet expected '{claim.verdict}'."
-    return {
-        "machine": machine,
-        "build": build,
-        "cells": list(outcome.cells),
-        "claim_id": claim.id,
-        "verdict": outcome.verdict,
-        "scope": scope_text(claim),
-        "published": _published(claim),
-        "measured": outcome.measured,
-        "ci_low": outcome.ci_low,
-        "ci_high": outcome.ci_high,
-        "unit": claim.unit,
-        "evidence": claim.evidence,
-        "reason": " ".join(reason.split()),
-        "says": claim.says,
-        "metric": claim.metric,
-        "judged_by": claim.rule.kind,
-        "author_status": _status(claim.author_status),
-        "place": claim.place,
-        "source": _source(claim.source),
-        "counted": outcome.counted,
-        "distinct": outcome.distinct,
-    }
+    return Verdict(
+        machine=machine, build=build, cells=list(outcome.cells), claim_id=claim.id, verdict=outcome.verdict,
+        scope=scope_text(claim), published=_published(claim), measured=outcome.measured, ci_low=outcome.ci_low,
+        ci_high=outcome.ci_high, unit=claim.unit, evidence=claim.evidence, reason=" ".join(reason.split()),
+        says=claim.says, metric=claim.metric, judged_by=claim.rule.kind, author_status=_status(claim.author_status),
+        place=claim.place, source=_source(claim.source), counted=outcome.counted, distinct=outcome.distinct,
+    )  # fmt: skip
 
 
 def _published(claim: Claim) -> float | str | bool:

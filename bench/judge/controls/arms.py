@@ -21,7 +21,7 @@ from bench.judge.tables.contrast import DIVERGENT
 from bench.records.arms import TREATED
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 

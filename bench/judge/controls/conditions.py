@@ -16,7 +16,7 @@ from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.records.arms import TREATED
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 

@@ -48,6 +48,8 @@ def _row(
     best = _fastest(kernels, about, kind, streams)
     single = _fastest(kernels, about, Q8, 1)
     us = times * best.us if best else NAN
+    ratio = us / single.us if single else NAN
+    off = _spread(best, single) if best and single and times == 1 else NAN
     read = times * _counted(counters, best) if best else NAN
     return Ssq(
         machine=about.machine, build=about.build, cells=about.cells, gpu=about.gpu, compiler=about.compiler,
@@ -57,8 +59,19 @@ def _row(
         # Two matrices were not timed together: their figures are twice those of one.
         evidence="derived" if times == 2 else "measured",
         dram_bytes=read, measured_bytes_per_multiply=read / multiplies, measured_over_one_model=read / one_model,
-        us=us, us_over_one_model=us / single.us if single else NAN,
+        us=us, us_over_one_model=ratio, us_over_one_model_low=ratio / off, us_over_one_model_high=ratio * off,
     )  # fmt: skip
+
+
+def _spread(one: Kernel, other: Kernel) -> float:
+    """Factor from the ratio of two times to the ends of its interval.
+
+    The two were timed on matrices of their own, each against a plain read in its own blocks: their errors are
+    independent, and add up in squares on the log scale.
+    """
+    halves = [math.log(row.share_of_read_peak_high / row.share_of_read_peak_low) / 2
+              if row.share_of_read_peak_low > 0 else NAN for row in (one, other)]  # fmt: skip
+    return math.exp(math.hypot(*halves))
 
 
 def _fastest(kernels: Sequence[Kernel], about: Kernel, kind: str, streams: int) -> Kernel | None:

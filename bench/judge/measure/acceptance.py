@@ -16,7 +16,7 @@ from bench.judge.tables.contrast import Acceptance
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
     from bench.judge.measure.runs import RunTable
 
 

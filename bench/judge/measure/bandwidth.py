@@ -17,7 +17,7 @@ from bench.judge.tables import CONTRAST
 from bench.judge.tables.machine import Bandwidth
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from bench.judge.measure.layout import Design
 from bench.judge.tables.contrast import Decomposition
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 

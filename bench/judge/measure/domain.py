@@ -20,7 +20,7 @@ from bench.judge.measure.roc import CHANCE, Scores
 from bench.judge.tables.domain import Domain
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
 
 WINDOWS = (8, 16, 32)
 """Tested guesses after which a decision is tried; 0 stands for all of an answer."""

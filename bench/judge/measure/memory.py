@@ -13,7 +13,7 @@ from bench.judge.tables import CONTRAST, PROFILE
 from bench.judge.tables.machine import Memory
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
     from bench.records.cells import StoredCell
 
 

@@ -13,7 +13,7 @@ from bench.judge.measure.intervals import mean_estimate
 from bench.judge.tables.machine import Peer
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
 
 
 def peer_rows(case: Case) -> list[Peer]:

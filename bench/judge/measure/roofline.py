@@ -15,7 +15,7 @@ import numpy as np
 from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 

@@ -17,7 +17,7 @@ from bench.records.arms import COUNTED
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
     from bench.records.cells import StoredCell
 
 _WHOLE = 1e-6

@@ -17,7 +17,7 @@ from bench.judge.measure.roofline import bounds
 from bench.judge.tables.contrast import ANSWER, SCOPES, SpeedUp
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
     from bench.judge.measure.runs import RunTable
 
 SoloDesigns = tuple[Design, Design | None]

@@ -11,7 +11,7 @@ from bench.judge.measure.tokens import timeline
 from bench.judge.tables.contrast import Timeline
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
 
 
 def timeline_rows(case: Case) -> list[Timeline]:

@@ -17,7 +17,7 @@ import numpy as np
 from bench.judge.measure.intervals import t_quantile
 
 if TYPE_CHECKING:
-    from bench.judge.measure.step_cost import Curve
+    from bench.judge.measure.step_curves import Curve
 
 MEASURED, INTERPOLATED, PROJECTED = "measured", "interpolated", "projected"
 CLIFF, UNMEASURED = "cliff", "unmeasured"

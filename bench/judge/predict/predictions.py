@@ -40,7 +40,7 @@ from bench.judge.tables.prediction import Prediction
 from bench.records.arms import PLANTED
 
 if TYPE_CHECKING:
-    from bench.judge.case import Case
+    from bench.judge.measure.case import Case
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 

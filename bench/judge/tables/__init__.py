@@ -1,7 +1,8 @@
 """Every table of the findings: the type of its rows, and what makes them. Knows no figure.
 
 A table is one line here, with names that are imported when they are needed (`module:name`). What makes rows takes the
-`bench.judge.case.Case` of one cell; what several cells have to say together is gathered from each and then made rows.
+`Case` of one cell (`bench.judge.measure.case`); what several cells have to say together is gathered from each and then
+made rows.
 """
 
 from __future__ import annotations
@@ -122,6 +123,17 @@ def interval_of(table: str, column: str) -> tuple[str, str] | None:
     """Columns of the ends of a column's interval, None where it has none or the table has no such column."""
     one = columns_of(table).get(column)
     return (one.low, one.high) if one and one.low else None
+
+
+def ends_of(table: str, column: str) -> tuple[str, str, str] | None:
+    """Columns of a column's interval: low, high, and the ratio that it is relative to, or an empty word."""
+    one = columns_of(table).get(column)
+    if one is None or not (one.low or one.scaled_by):
+        return None
+    if one.low:
+        return one.low, one.high, ""
+    ratio = columns_of(table)[one.scaled_by]
+    return ratio.low, ratio.high, ratio.name
 
 
 def unit_of(table: str, column: str) -> str:

@@ -7,16 +7,16 @@ from typing import Any
 
 from bench.judge.columns import Row, column, table
 
-MEANING = {
-    "refuted": "the interval measured here excludes what was claimed",
-    "misstated": "right but for its last digits",
-    "reproduced": "the measurement, the arithmetic or the device's data sheet agrees with the claim",
+MEANINGS = {
+    "refuted": "what was measured, the arithmetic or the device's data sheet excludes what was claimed",
+    "misstated": "the claim is right but for the last digits of its figure",
+    "reproduced": "what was measured, the arithmetic or the device's data sheet agrees with the claim",
     "inconclusive": "the interval spans the claim's edge: more blocks or prompts would decide",
-    "not_comparable": "the conditions differ in a way that decides the number; the reason lists them",
+    "not_comparable": "it belongs to conditions that differ here, or that it does not name; the reason lists them",
     "not_run": "no stored cell measures it; the reason names what would",
 }
 """Every verdict in words, in the order in which they are printed."""
-VERDICTS = tuple(MEANING)
+VERDICTS = tuple(MEANINGS)
 
 
 @table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.judge.columns import RATIO, SHARE, column, table
+from bench.judge.columns import DIFFERENCE, RATIO, SHARE, column, table
 from bench.judge.tables.base import ArmFact, Fact
 from pti_loop.ledger import RecordError
 
@@ -26,18 +26,18 @@ class SpeedUp(ArmFact):
 
     prompt_class: str = column("class of the prompts; `all` are all together")
     scope: str = column("`answer`: the speed of one answer; `aggregate`: the sum over answers decoded together")
-    tok_s: float = column("distinct tokens a second after the first, start-up inside", "tok/s", decimals=1,
-                           metric="rate")  # fmt: skip
-    baseline_tok_s: float = column("the same of plain decoding in a context of its own", "tok/s", decimals=1,
-                                   words="plain tok/s")  # fmt: skip
+    tok_s: float = column("distinct tokens a second after the first, start-up inside", "tok/s",
+                          scaled_by="speedup", decimals=1, metric="rate")  # fmt: skip
+    baseline_tok_s: float = column("the same of plain decoding in a context of its own", "tok/s",
+                                   scaled_by="speedup", decimals=1, words="plain tok/s")  # fmt: skip
     speedup: float = column("ratio of the two, a geometric mean in which every prompt weighs the same", RATIO,
                             decimals=2, words="speed-up", interval="ci", metric=("speedup", "aggregate"))  # fmt: skip
     ci_low: float = column("lower end of the interval of `speedup`", RATIO)
     ci_high: float = column("upper end of the interval of `speedup`", RATIO)
-    counted_tok_s: float = column("every emit call counted, a token said again too: no speed", "tok/s", decimals=1,
-                                  words="counted tok/s")  # fmt: skip
+    counted_tok_s: float = column("every emit call counted, a token said again too: no speed", "tok/s",
+                                  scaled_by="speedup", decimals=1, words="counted tok/s")  # fmt: skip
     aggregate_tok_s: float = column("distinct tokens a second in sum over answers, whatever the scope", "tok/s",
-                                    decimals=1, words="aggregate tok/s")  # fmt: skip
+                                    scaled_by="speedup", decimals=1, words="aggregate tok/s")  # fmt: skip
     lossless: str = column("grade of the worst answer: identical, near_tie or divergent", words="output")
     identical_share: float = column("answers that are the baseline's, token by token", SHARE, decimals=1,
                                     words="identical", metric="lossless")  # fmt: skip
@@ -54,8 +54,9 @@ class SpeedUp(ArmFact):
     n_units: int = column("units of the interval")
     units: str = column("what they are: prompts, blocks or replicate pairs")
     concurrent: int = column("answers that were decoded at the same time")
-    counted_speedup: float = column("`counted_tok_s` over `baseline_tok_s`", RATIO)
-    steady_tok_s: float = column("distinct tokens a second without start-up rounds and their tokens", "tok/s")
+    counted_speedup: float = column("`counted_tok_s` over `baseline_tok_s`", RATIO, scaled_by="speedup")
+    steady_tok_s: float = column("distinct tokens a second without start-up rounds and their tokens", "tok/s",
+                                 scaled_by="speedup")
     steady_speedup: float = column("its ratio over plain decoding", RATIO, decimals=2, words="steady window")
     bound_tok_s: float = column("what the read bandwidth measured in the same process allows", "tok/s", decimals=1,
                                 words="bound tok/s", default=NAN)  # fmt: skip
@@ -71,7 +72,8 @@ class SpeedUp(ArmFact):
     outside_rounds: float = column("window over the sum of its rounds, against the baseline's", RATIO)
     host_share: float = column("share of the window outside `llama_decode`", SHARE, decimals=1, words="host time")
     baseline_host_share: float = column("the same of the baseline", SHARE)
-    solo_tok_s: float = column("one stream alone in the arm's own context", "tok/s", default=NAN)
+    solo_tok_s: float = column("one stream alone in the arm's own context", "tok/s", scaled_by="solo_speedup",
+                               default=NAN)  # fmt: skip
     solo_speedup: float = column("speed over that denominator", RATIO, decimals=2, words="over same context",
                                  interval="solo_ci", default=NAN)  # fmt: skip
     solo_ci_low: float = column("lower end of the interval of `solo_speedup`", RATIO, default=NAN)
@@ -89,6 +91,7 @@ class SpeedUp(ArmFact):
 class Acceptance(ArmFact):
     """How often a guess equals what the model itself draws: in all, and by its depth."""
 
+    prompt_class: str = column("class of the prompts where all are of one, else `all`")
     draws: str = column("how a guess is drawn; `n/a` where the arm has no choice", default="")
     prompt_class: str = column("class of all the cell's prompts, or `all` where they are of several", default="all")
     depth: int = column("which guess of a round, from 1; 0 are all together", formerly="position")
@@ -100,10 +103,10 @@ class Acceptance(ArmFact):
     collision_mean: float = column("mean sum of p(x)^2: how often two independent draws agree", SHARE, decimals=1,
                                    words="collision probability")  # fmt: skip
     collision_draws: int = column("draws of which it is known")
-    difference: float = column("accepted minus collision probability, paired a draw", SHARE, decimals=2,
+    difference: float = column("accepted minus collision probability, paired a draw", DIFFERENCE, decimals=2,
                                interval="difference")  # fmt: skip
-    difference_low: float = column("lower end of the interval of `difference`", SHARE, decimals=2)
-    difference_high: float = column("upper end of the interval of `difference`", SHARE, decimals=2)
+    difference_low: float = column("lower end of the interval of `difference`", DIFFERENCE, decimals=2)
+    difference_high: float = column("upper end of the interval of `difference`", DIFFERENCE, decimals=2)
     by_construction: bool = column("whether the guess must equal the draw, whatever the model is")
     independent_runs: int = column("runs that repeat no other run's draws")
     rounds: float = column("rounds of those runs", default=NAN)

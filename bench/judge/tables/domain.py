@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.judge.columns import SHARE, column, table
+from bench.judge.columns import DIFFERENCE, SHARE, column, table
 from bench.judge.tables.base import ArmFact
 
 NAN = float("nan")
@@ -26,10 +26,10 @@ class Domain(ArmFact):
                              default=NAN)  # fmt: skip
     off_low: float = column("lower end of the interval of `off_mean`", SHARE, decimals=0, default=NAN)
     off_high: float = column("upper end of the interval of `off_mean`", SHARE, decimals=0, default=NAN)
-    drop: float = column("mean on the domain minus mean off it", SHARE, decimals=0, interval="drop", default=NAN)
-    drop_low: float = column("lower end of the interval of `drop`", SHARE, decimals=0, default=NAN)
-    drop_high: float = column("upper end of the interval of `drop`", SHARE, decimals=0, default=NAN)
-    auc: float = column("how often an answer on the domain scores above one off it; 0.5 is chance", decimals=2,
+    drop: float = column("mean on the domain minus mean off it", DIFFERENCE, decimals=0, interval="drop", default=NAN)
+    drop_low: float = column("lower end of the interval of `drop`", DIFFERENCE, decimals=0, default=NAN)
+    drop_high: float = column("upper end of the interval of `drop`", DIFFERENCE, decimals=0, default=NAN)
+    auc: float = column("how often an answer on the domain scores above one off it; 0.5 is chance", "area", decimals=2,
                         words="AUC", interval="auc", default=NAN)  # fmt: skip
     auc_low: float = column("lower end of the interval of `auc`", decimals=2, default=NAN)
     auc_high: float = column("upper end of the interval of `auc`", decimals=2, default=NAN)

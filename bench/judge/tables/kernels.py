@@ -26,8 +26,10 @@ class Kernel(KernelFact):
     streams: int = column("activation vectors of one reading of the weights", words="N")
     rows: int = column("rows of the matrix")
     cols: int = column("columns of the matrix")
-    us: float = column("time of one launch, median over blocks", "us", decimals=2, default=NAN)
-    gb_s: float = column("bytes read over time", "GB/s", decimals=0, words="GB/s", metric="kernel", default=NAN)
+    us: float = column("time of one launch, median over blocks", "us", decimals=2, scaled_by="share_of_read_peak",
+                       default=NAN)  # fmt: skip
+    gb_s: float = column("bytes read over time", "GB/s", decimals=0, words="GB/s", metric="kernel",
+                         scaled_by="share_of_read_peak", default=NAN)  # fmt: skip
     share_of_read_peak: float = column("time of a plain read of the same bytes over the kernel's", SHARE, decimals=1,
                                        words="share of the read ceiling", interval="share_of_read_peak",
                                        default=NAN)  # fmt: skip
@@ -132,7 +134,10 @@ class Ssq(KernelFact):
                                             default=NAN)  # fmt: skip
     us: float = column("time", "us", decimals=2, default=NAN)
     us_over_one_model: float = column("time over that of one stream", RATIO, decimals=2,
-                                      words="of one stream's time", default=NAN)  # fmt: skip
+                                      words="of one stream's time", interval="us_over_one_model",
+                                      default=NAN)  # fmt: skip
+    us_over_one_model_low: float = column("lower end of its interval; none for a derived one", RATIO, default=NAN)
+    us_over_one_model_high: float = column("upper end of its interval", RATIO, default=NAN)
 
 
 @table

@@ -14,7 +14,8 @@ class StepCost(ModelFact):
 
     layout: str = column("rows of the decode: `tokens` of one sequence, or one of each of several `sequences`")
     width: int = column("tokens in one decode", "tokens")
-    step_ms: float = column("time of the decode, mean over passes", "ms", decimals=3, words="step ms")
+    step_ms: float = column("time of the decode, mean over passes", "ms", decimals=3, words="step ms",
+                            scaled_by="relative_cost")  # fmt: skip
     relative_cost: float = column("over that of width 1", RATIO, decimals=2, interval="ci", metric="step_cost")
     ci_low: float = column("lower end of the interval of `relative_cost`", RATIO)
     ci_high: float = column("upper end of the interval of `relative_cost`", RATIO)
@@ -51,7 +52,8 @@ class Memory(ModelFact):
 class Bandwidth(Fact):
     """Read bandwidth by machine, build and number of threads: the ceiling of every rate."""
 
-    read_gb_s: float = column("median over cells", "GB/s", decimals=2, words="read GB/s", metric="bandwidth")
+    read_gb_s: float = column("median over cells", "GB/s", decimals=2, words="read GB/s", metric="bandwidth",
+                              interval=("low_gb_s", "high_gb_s"))  # fmt: skip
     low_gb_s: float = column("lowest of a cell", "GB/s")
     high_gb_s: float = column("highest of a cell", "GB/s")
     best_gb_s: float = column("best single reading: what was reached once is a ceiling", "GB/s")

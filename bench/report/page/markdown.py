@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.children import children
-from bench.judge.tables.claims import MEANING
+from bench.judge.tables.claims import MEANINGS
 from bench.report.figures.drawing import load_drawing, started
 from bench.report.page.kernel_sections import kernel_sections
 from bench.report.page.section import Column, Table, tabulate
@@ -75,7 +75,7 @@ def _contents(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> dict[
     return {
         "totals": verdicts.totals(claims),
         "claims": _verdict_table(claims, index) if claims else None,
-        "meaning": MEANING,
+        "meaning": MEANINGS,
         "sections": [*all_sections(tables, claims, index), *kernel_sections(tables)],
     }
 

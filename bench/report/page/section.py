@@ -67,7 +67,7 @@ def told(table: str, name: str) -> Callable[[Row], str]:
 
 
 def _text(one: declared.Column, value: object) -> str:
-    if one.unit == declared.SHARE and one.decimals is not None:
+    if one.unit in (declared.SHARE, declared.DIFFERENCE) and one.decimals is not None:
         return percent(value, one.decimals)
     if one.unit == declared.BYTES and one.decimals is None:
         return mebibytes(value)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.facts import load_facts
-from bench.judge.claims.sheet import Claim, load_sheet
+from bench.judge.claims.sheet import load_sheet
 from bench.judge.claims.verdicts import judge_claims
 from bench.judge.findings import Findings
 

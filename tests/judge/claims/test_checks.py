@@ -65,6 +65,12 @@ STEPS = "{width: 4}"
         ({"metric": "aggregate", "scope": STAGGER, "rule": rule(test="ratio")},
          "method=stagger decodes one answer, so no sum over answers is its speed"),
         ({"metric": "aggregate", "scope": "{method: lookup}", "rule": rule(test="ratio")}, "decodes one answer"),
+        ({"metric": "aggregate", "scope": "{method: [packed, stagger]}", "rule": rule(test="ratio")}, "=stagger d"),
+        ({"metric": "aggregate", "scope": "{streams: 4}", "rule": rule(test="ratio")}, "method=any decodes"),
+        ({"metric": "aggregate", "scope": "{method: packed, per: answer}"}, "'aggregate' is no figure per answer"),
+        ({"scope": "{method: packed, per: aggregate}"}, "metric 'speedup' is no figure per aggregate; use metric: agg"),
+        ({"scope": "{method: mtp, machine: mi50}"}, "scope.machine is 'mi50' and conditions.machine is 'laptop'"),
+        ({"scope": "{method: mtp, n_predict: 24}", "conditions": "{machine: a, n_predict: 80}"}, "scope.n_predict is"),
         ({"metric": "rate", "unit": "tok/s", "conditions": "{machine: mi50, baseline_tok_s: 19.4}",
           "rule": rule(test="absolute", column="baseline_tok_s")}, "the claim's own figure and no condition of it"),
         ({"rule": rule(test="direction", expect="greater_than_one", universal="true")}, "universal and names machine"),
@@ -73,6 +79,8 @@ STEPS = "{width: 4}"
         ({"conditions": "{}", "rule": rule(test="ratio", universal="true")}, "test 'ratio' has no universal"),
         ({"metric": "acceptance", "published": "1.00", "unit": "share",
           "rule": rule(test="value", by_construction="true")}, "copies of one answer"),
+        ({"metric": "acceptance", "published": "1.00", "unit": "share", "scope": "{method: stagger, temperature: 0.7}",
+          "rule": rule(test="value", by_construction="true")}, "that draw alike"),
         ({"rule": rule(test="one_answer", formula="distinct_rate", inputs="{counted_rate: 30, rounds: 79, streams: 4}"),
           "unit": "tok/s", "published": "38.1"}, "with counted_rate: 38.1"),
         ({"rule": rule(test="one_answer", formula="product", inputs="{a: 38.1, b: 0.5}"), "unit": "tok/s",
@@ -97,6 +105,9 @@ def test_what_does_not_fit_is_an_error_on_load(tmp_path: Path, changes: dict[str
          "more than 10% of the published"),
         ("38.1", "{kind: arithmetic, formula: ratio, inputs: {numerator: 80, denominator: 3}, expect: greater_than}",
          "an arithmetic rule has no expect 'greater_than'"),
+        ("38.1", "{kind: arithmetic, formula: kv_bytes, inputs: {attention_layers: 1, kv_heads: 1, head_size: 1, "
+         "value_bytes: 1, tokens: 1}}", "gives bytes, and the unit is 'x'"),
+        ("38.1", "{kind: arithmetic, formula: percent, inputs: {part: 1, whole: 2}}", "gives per cent, and the unit"),
         ("4", "{kind: fact, fact: mi50.l2_cache, tolerance: 12}", "more than 10% of the published"),
     ],
 )
@@ -105,6 +116,19 @@ def test_arithmetic_that_can_only_agree_is_an_error_on_load(
 ) -> None:
     with pytest.raises(UserError, match=sentence):
         claim_of(tmp_path, metric="arithmetic", published=published, rule=text)
+
+
+def test_a_ratio_is_no_per_cent(tmp_path: Path) -> None:
+    text = "{kind: arithmetic, formula: ratio, inputs: {numerator: 9, denominator: 19}}"
+    with pytest.raises(UserError, match="use formula: percent"):
+        claim_of(tmp_path, metric="arithmetic", published="47", unit="'%'", rule=text)
+
+
+def test_a_share_of_few_answers_has_an_interval(tmp_path: Path) -> None:
+    claim = claim_of(tmp_path, metric="lossless", published="0.75", unit="share", rule=rule(test="absolute"))
+    row = speed(method="mtp", streams=1, identical_share=0.875)
+    assert verdict(claim, speedup=[{**row, "answers_graded": 8}])["verdict"] == "inconclusive"
+    assert verdict(claim, speedup=[{**row, "answers_graded": 800}])["verdict"] == "refuted"
 
 
 def test_a_coincidence_is_no_circle(tmp_path: Path) -> None:
@@ -127,11 +151,11 @@ def test_every_column_allows_a_test_and_every_test_has_a_column() -> None:
 def test_each_combination_that_is_not_in_the_table_is_an_error(tmp_path: Path, table: str, name: str) -> None:
     """The whole product of metrics and tests, column by column: no combination passes that the table does not have."""
     column = COLUMNS[table][name]
-    unit, per = next(iter(UNITS[column.kind])), column.per[0]
-    per_scope = f"method: packed, per: {per}" if table == "speedup" else ""
+    unit = next(iter(UNITS[column.kind]))
     passed = set()
     extras = {"direction": {"expect": "less_than", "edge": "0.95"}, "one_answer": {}, "ratio": {}}
-    for metric, test in itertools.product(TABLE_OF, TESTS):
+    for metric, test, per in itertools.product(TABLE_OF, TESTS, column.per):
+        per_scope = f"method: packed, per: {per}" if table == "speedup" else ""
         keys = {"test": test, "table": table, "column": name, **extras.get(test, {})}
         published = "1.5" if test == "ratio" else "0.9"
         try:

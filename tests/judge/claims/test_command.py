@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import KERNEL_TABLES
 from bench.judge.claims.command import KERNELS, SWEEP, needed
 from bench.judge.claims.names import Names
 from bench.judge.claims.rows import DEFAULTS_OF, matching
 from bench.judge.claims.scope import KEYS, OF_METHODS
-from bench.judge.claims.sheet import Claim
 from bench.judge.claims.verdicts import judge_claims
 from bench.judge.findings import Findings
 from bench.plan.compose import compose_points
@@ -55,7 +55,8 @@ def planned(command: str) -> tuple[Config, ...]:
     ],
 )  # fmt: skip
 def test_every_parameter_of_the_scope_is_an_override(tmp_path: Path, scope: str, command: str) -> None:
-    row = verdict(claim_of(tmp_path, scope=scope))
+    model = "" if "model:" in scope else "model: smollm2-135m, "
+    row = verdict(claim_of(tmp_path, scope=scope, conditions=f"{{machine: laptop, {model}quantization: q8_0}}"))
     assert row["verdict"] == "not_run"
     assert f"`{SWEEP} {command}`" in row["reason"]
     assert planned(f"{SWEEP} {command}")

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.errors import UserError
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import UNITS
 from bench.judge.claims.conditions import differing
 from bench.judge.claims.facts import load_facts
 from bench.judge.claims.mechanism import mechanism
 from bench.judge.claims.names import Names, load_names
 from bench.judge.claims.rows import column_of
-from bench.judge.claims.sheet import CONDITION_KEYS, Claim
+from bench.judge.claims.sheet import CONDITION_KEYS
 from tests.judge.claims.claim_findings import FACTS, PTI, ROOT, accepted, claim_of, speed, step, verdict
 
 NAMES = load_names(ROOT / "configs" / "facts")
@@ -172,6 +173,13 @@ def test_what_machine_and_model_decide_is_not_judged_elsewhere_whatever_the_inte
 )  # fmt: skip
 def test_what_decides_a_claim(name: str, word: str) -> None:
     assert mechanism(PTI[name]).word == word
+
+
+def test_a_batch_whose_answers_may_be_guessed_for_is_not_bound_by_construction(tmp_path: Path) -> None:
+    words = {scope: mechanism(claim_of(tmp_path, scope=f"{{method: packed{scope}}}")).word
+             for scope in ("", ", drafter: none", ", drafter: any", ", drafter: mtp")}  # fmt: skip
+    assert words == {"": "conditions", ", drafter: none": "construction", ", drafter: any": "conditions",
+                     ", drafter: mtp": "conditions"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(name for name, claim in PTI.items() if "machine" in claim.conditions))

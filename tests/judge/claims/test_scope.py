@@ -65,7 +65,7 @@ def test_a_scope_that_no_row_can_have_is_an_error_on_load(tmp_path: Path, scope:
         "{method: twin, twin: q4_0, draft: {from: 2, to: 4}}",
         "{method: lookup_mtp, head_draft: 2}",
         "{method: stagger, streams: any, temperature: any, kv_unified: true, type_k: q8_0, n_ctx: 4096}",
-        "{method: any, temperature: {from: 0.1, to: 0.5}, prompt_class: prose, n_predict: 80, model: toy}",
+        "{method: any, temperature: {from: 0.1, to: 0.5}, prompt_class: prose, n_predict: 80, model: smollm2-135m}",
     ],
 )
 def test_every_parameter_of_a_method_is_a_key(tmp_path: Path, scope: str) -> None:

@@ -12,7 +12,8 @@ from bench.errors import UserError
 from bench.judge.claims.columns import COLUMNS
 from bench.judge.claims.rule import KINDS, TESTS
 from bench.judge.claims.scope import KEYS
-from bench.judge.claims.sheet import CONDITION_KEYS, MEANINGS, METRICS, load_sheet
+from bench.judge.claims.sheet import CONDITION_KEYS, METRICS, load_sheet
+from bench.judge.tables.claims import MEANINGS
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = Path(__file__).with_name("example_sheet.yaml")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.judge.claims.sheet import Claim
+from bench.judge.claims.claim import Claim
 from tests.judge.claims.claim_findings import accepted, claim_of, speed, step, verdict
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from bench.judge.findings import Findings
@@ -81,6 +82,18 @@ def test_twins_of_one_model_move_twice_the_bytes_of_one_shared_matrix(tmp_path) 
     assert (found["shared_q8"]["variant"], found["two_q8"]["evidence"]) == ("quick", "derived")
     assert found["two_q8"]["us_over_one_model"] == pytest.approx(2.0)
     assert math.isnan(found["shared_q8"]["measured_over_one_model"])
+    assert math.isnan(found["two_q8"]["us_over_one_model_low"]), "nobody timed two matrices together"
+
+
+def test_the_interval_of_two_times_is_that_of_independent_errors(tmp_path) -> None:
+    found = judged(tmp_path, {})
+    (row,) = [row for row in found.ssq if (row["rows"], row["layout"]) == (17408, "ssq_identical")]
+    rows = {(one["variant"], one["streams"]): one for one in found.kernels if one["rows"] == 17408 and one["fastest"]}
+    logs = [np.log([rows[key][f"share_of_read_peak_{end}"] for end in ("low", "high")])
+            for key in (("ssq_twin", 2), ("quick", 1))]  # fmt: skip
+    spread = np.random.default_rng(3).normal(0, [np.diff(ends)[0] / 2 / 1.96 for ends in logs], (400_000, 2))
+    ends = row["us_over_one_model"] * np.exp(np.quantile(spread[:, 0] - spread[:, 1], [0.025, 0.975]))
+    assert (row["us_over_one_model_low"], row["us_over_one_model_high"]) == pytest.approx(tuple(ends), rel=1e-3)
 
 
 def test_without_an_ssq_kernel_there_is_nothing_to_say_about_it(tmp_path) -> None:
