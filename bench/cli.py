@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from bench.errors import UserError, innermost_frame, nearest
 from bench.host import interrupts
+from bench.plain_text import plain_lines, plain_text
 
 if TYPE_CHECKING:
     from bench.host.device_lock import DeviceLocks
@@ -93,7 +94,7 @@ def _run(argv: Sequence[str]) -> int:
 
 def _refuse(sentence: str) -> int:
     """Say what is to be mended; returns exit code 2."""
-    print(f"error: {sentence}", file=sys.stderr)
+    print(f"error: {plain_lines(sentence)}", file=sys.stderr)
     return 2
 
 
@@ -101,7 +102,7 @@ def _fault(error: Exception) -> int:
     """Say that an error is ours, so that exit code 1 always means that the answer is no; returns exit code 3."""
     if os.environ.get("BENCH_TRACEBACK"):
         traceback.print_exception(error)
-    said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": ")
+    said = plain_text(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": "))
     print(f"error: a fault of the harness, please report it: {said} ({innermost_frame(error)}); the same with "
           "BENCH_TRACEBACK=1 in front shows the traceback", file=sys.stderr)  # fmt: skip
     return 3
@@ -142,7 +143,7 @@ def _run_sweep(rest: list[str]) -> tuple[int, Config]:
     from bench.run.sweep import summary, sweep
 
     outcome, config = sweep(rest)
-    print("\n".join(summary(outcome)), flush=True)
+    print("\n".join(map(plain_text, summary(outcome))), flush=True)
     return (1 if outcome.failed or outcome.newer or outcome.untried else 0), config
 
 
@@ -252,7 +253,7 @@ def _audit(rest: list[str]) -> int:
     from bench.audit.audit import audit, format_audit
 
     found = audit(options.file, options_from(options))
-    print(format_audit(found))
+    print(plain_lines(format_audit(found)))
     return 1 if found.flags else 0
 
 

@@ -21,6 +21,8 @@ import yaml
 MOST_BYTES = 64 << 20
 """Of one file of records, packed or unpacked: some two million rows."""
 MOST_NESTED = 64
+MOST_VALUES = 200_000
+_LETTERS_A_VALUE = 64
 MOST_WORDS_BYTES = 128 << 20
 """What the texts of one table may take as arrays, whose every word takes what the longest one does."""
 _LETTER_BYTES = 4
@@ -59,24 +61,40 @@ def unpacked(content: bytes, most: int = MOST_BYTES) -> bytes:
 
 
 def yaml_value(text: str, loader: type | None = None) -> Any:
-    """What a YAML text says, which may neither repeat itself by aliases nor nest deeply. Raises `yaml.YAMLError`, too.
+    """What a YAML text says, at most `MOST_VALUES` values with every alias written out. Raises `yaml.YAMLError`, too.
 
     Nine levels of aliases in 600 bytes say a thousand million things.
     """
     chosen = loader or getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    depth = 0
+    open_: list[tuple[str | None, int]] = []  # of each collection that is not closed: anchor, and values before it
+    sizes: dict[str, int] = {}
+    count = 0
     for event in yaml.parse(text, Loader=chosen):
+        before = count
         if isinstance(event, yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(problem=f"the alias *{event.anchor} stands for another part of the file; "
-                                               "write that part out", problem_mark=event.start_mark)  # fmt: skip
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
+            if any(anchor == event.anchor for anchor, _ in open_):
+                raise _fault(event, f"the part &{event.anchor} has itself in it")
+            count += sizes.get(event.anchor, 1)
         elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MOST_NESTED:
-            raise yaml.MarkedYAMLError(problem=f"it is nested more than {MOST_NESTED} deep",
-                                       problem_mark=event.start_mark)  # fmt: skip
+            anchor, before = open_.pop()
+            if anchor:
+                sizes[anchor] = count - before
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_.append((event.anchor, before))
+            count += 1
+        elif isinstance(event, yaml.ScalarEvent):
+            count += 1
+            if event.anchor:
+                sizes[event.anchor] = 1 + len(event.value) // _LETTERS_A_VALUE
+        if len(open_) > MOST_NESTED:
+            raise _fault(event, f"it is nested more than {MOST_NESTED} deep")
+        if count > MOST_VALUES:
+            raise _fault(event, f"it says more than {MOST_VALUES} things, aliases written out")
     return yaml.load(text, Loader=chosen)
+
+
+def _fault(event: yaml.Event, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
 def json_value(text: str) -> Any:

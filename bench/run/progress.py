@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from bench.durations import clock_text
+from bench.plain_text import plain_text
 from bench.run import watch
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Progress:
         left = self.estimate.left(self._cell.work, share, time.monotonic() - self._began)
         self._bar.update(
             self._task, completed=self.estimate.done + self._cell.work * share,
-            what=f"[{self.number}/{self.count}] {self._cell.label}: {label}",
+            what=_markup(f"[{self.number}/{self.count}] {self._cell.label}: {label}"),
             left=f"about {clock_text(left)} left" if left is not None else "estimating",
         )  # fmt: skip
 
@@ -116,9 +117,16 @@ class Progress:
         self.estimate.add(cell.work, seconds)
         left = self.estimate.left(0.0, 0.0, 0.0)
         more = f", about {clock_text(left)} left" if left and self.number < self.count else ""
-        reason = f": {status['reason']}" if status["reason"] else ""
-        print(f"[{self.number}/{self.count}] {cell.label}: {status['state']} in {seconds:.0f} s{more}{reason}",
-              flush=True)  # fmt: skip
+        reason = f": {plain_text(str(status['reason']))}" if status["reason"] else ""
+        head = f"[{self.number}/{self.count}] {plain_text(cell.label)}"
+        print(f"{head}: {status['state']} in {seconds:.0f} s{more}{reason}", flush=True)
+
+
+def _markup(text: str) -> str:
+    """Text of a bar, whose columns take square brackets for rich's own."""
+    from rich.markup import escape
+
+    return escape(plain_text(text))
 
 
 def _weight_bytes(cell: Cell) -> int:

@@ -45,8 +45,14 @@ def test_little_that_unpacks_to_much() -> None:
 
 def test_aliases_and_nesting() -> None:
     assert len(LAUGHS) < 606
-    with pytest.raises(yaml.YAMLError, match=r"the alias \*a stands for"):
+    with pytest.raises(yaml.YAMLError, match=r"more than 200000 things, aliases written out"):
         yaml_value(LAUGHS)
+    with pytest.raises(yaml.YAMLError, match=r"&a has itself in it"):
+        yaml_value("a: &a [1, *a]")
+    long = f"a: &a {'x' * 60_000}\nb: [{','.join(['*a'] * 9_000)}]"
+    with pytest.raises(yaml.YAMLError, match=r"more than 200000 things"):
+        yaml_value(long)
+    assert yaml_value("a: &a {x: 1}\nb: [*a, *a]") == {"a": {"x": 1}, "b": [{"x": 1}, {"x": 1}]}
     for deep in ("[" * 65 + "]" * 65, "- " * 20_000 + "x", "? " * 20_000, "{a: " * 900 + "}" * 900):
         with pytest.raises(yaml.YAMLError):
             yaml_value(deep)

@@ -29,7 +29,8 @@ def sound() -> dict[str, Any]:
     origin = {"file": "a.gguf", "format": "gguf", "pairs": 0, "alignment": 32, "metadata": part(bytes=0, crc32=[])}
     packed = {"name": "w", "kind": "ssq", "shape": [2, WEIGHTS], "kinds": ["Q8_0"], "parts": [part(bytes=2 * BYTES)]}
     kept = {"name": "n", "kind": "raw", "shape": [32], "kinds": ["F32"], "parts": [part()]}
-    return {"block": {"weights": WEIGHTS, "bytes": BYTES}, "piece": PIECE, "origins": [origin], "tensors": [packed, kept]}
+    block = {"weights": WEIGHTS, "bytes": BYTES}
+    return {"block": block, "piece": PIECE, "origins": [origin], "tensors": [packed, kept]}
 
 
 def at(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
@@ -43,7 +44,8 @@ def at(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
 
 
 NONSENSE = [
-    *(at(key, value=value) for key in ("block", "piece", "origins", "tensors") for value in (None, [1], {"a": 1}, "x", 3)),
+    *(at(key, value=value) for key in ("block", "piece", "origins", "tensors")
+      for value in (None, [1], {"a": 1}, "x", 3)),
     *(at("origins", 0, key, value=value) for key in ("file", "pairs", "alignment", "metadata")
       for value in (None, -1, 2**70, "\ud800", [], 1.5, True)),
     at("origins", 0, "metadata", "bytes", value=2**63), at("origins", value=[]), at("origins", 0, "alignment", value=3),
@@ -78,7 +80,7 @@ def written(path: Path, text: bytes) -> Path:
 
 @pytest.mark.parametrize("text", [b"", b"no json", b"[" * 100_000, b"[]", b"{}", b"\xff", b"1" * 5000])
 def test_a_table_that_is_none_with_a_right_checksum(tmp_path: Path, text: bytes) -> None:
-    with pytest.raises(KernelError, match="is damaged: .*pack it again"):
+    with pytest.raises(KernelError, match=r"is damaged: .*pack it again"):
         open_container(written(tmp_path / "t.ssq", text))
 
 
