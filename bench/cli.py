@@ -165,9 +165,10 @@ def _figures(rest: list[str]) -> int:
     if _help("figures", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\nFrom stored results only."):
         return 0
     from bench.report import write_figures
+    from bench.stored import judged
 
     config = _settings(rest)
-    findings, claims = _judged(config)
+    findings, claims = judged(Path(config.results), config.claims)
     for path in write_figures(findings, claims, Path(config.reports)):
         print(path)
     return _tell_damaged(findings)
@@ -184,26 +185,6 @@ def _settings(rest: list[str]) -> Config:
             raise UserError(f"'{word}' is no setting of a report; {nearest(key, ('results', 'reports', 'claims'))}")
         setattr(config, key, value)
     return config
-
-
-def _judged(config: Config):
-    from bench.judge.claims.facts import load_facts
-    from bench.judge.claims.sheet import load_sheet
-    from bench.judge.claims.verdicts import judge_claims
-    from bench.judge.kernels.findings import judge_kernels
-    from bench.plan.config import CONFIGS
-    from bench.records.cells import whole_cells
-    from bench.records.kernels import kernel_folders
-    from bench.stored import judge_stored
-
-    named = CONFIGS / "claims" / f"{config.claims}.yaml"
-    sheet = load_sheet(named if named.exists() else Path(config.claims))
-    folders = whole_cells(Path(config.results))
-    kernels = kernel_folders(Path(config.results))
-    if not folders and not kernels:
-        raise UserError(f"there are no finished cells in {config.results}; run `make bench`")
-    findings = judge_kernels(judge_stored(folders), kernels)
-    return findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts"))
 
 
 @contextmanager
@@ -233,9 +214,10 @@ def _write(config: Config, figures: bool) -> int:
 
     from bench.host.cpus import available_cpus
     from bench.report import print_predictions, print_verdicts, write_report
+    from bench.stored import judged
 
     with _without_collector():
-        findings, claims = _judged(config)
+        findings, claims = judged(Path(config.results), config.claims)
         write_report(findings, claims, Path(config.reports), figures=figures, processes=available_cpus())
     console = Console()
     print_predictions(findings.predictions, console)
