@@ -19,7 +19,8 @@ REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
 TEXTS = [
     r"$\nosuch{x$", "costs $5 and $6", "\x1b]0;title\x07", "\x1b[2Jgone", "\x9b2J", "nul\0l",
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>",
-    "[x](javascript:alert(1))", "![x](http://example.org/x.png)", "a\u202eb\u2066c", "line\n# INJECTED\n\n| a |", "=1+2", "+cmd|' /C calc'!A0", "@SUM(A1)", "{{ 7 * 7 }} [bold]x[/bold] `a` | b",
+    "[x](javascript:alert(1))", "![x](http://example.org/x.png)", "a\u202eb\u2066c", "line\n# INJECTED\n\n| a |",
+    "=1+2", "+cmd|' /C calc'!A0", "@SUM(A1)", "{{ 7 * 7 }} [bold]x[/bold] `a` | b",
     "x" * 5000, "\u2028# INJECTED", "-2+3", "\ufffe",
 ]  # fmt: skip
 NEVER = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufffe]")
