@@ -6,7 +6,6 @@ and judges nothing itself.
 
 from __future__ import annotations
 
-import argparse
 import errno
 import gc
 import os
@@ -37,7 +36,7 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
   report KEY=V ..     judge the stored results and write reports/            python -m bench report claims=FILE
   figures KEY=V ..    only the figures                                       python -m bench figures
   advise KEY=V ..     what to use here, from the stored results              python -m bench advise model=smollm2-135m
-  audit FILE ..       judge somebody else's record, with no model            python -m bench audit run.jsonl
+  audit FILE ..|-     judge what somebody posted, with no model              python -m bench audit post.txt
   synth PRESET FILE   a model of a given shape with random weights           python -m bench synth llama-3-8b x.gguf
   kernels ..          check and time the kernels on this GPU                 python -m bench kernels --streams 1,4
   doctor              what this machine can run, and what it cannot          python -m bench doctor
@@ -164,7 +163,7 @@ def _report(rest: list[str]) -> int:
 def _figures(rest: list[str]) -> int:
     if _help("figures", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\nFrom stored results only."):
         return 0
-    from bench.report import write_figures
+    from bench.report.figures.drawing import write_figures
     from bench.stored import judged
 
     config = _settings(rest)
@@ -226,17 +225,9 @@ def _write(config: Config, figures: bool) -> int:
 
 
 def _audit(rest: list[str]) -> int:
-    from bench.audit.options import add_arguments, options_from
+    from bench.audit.command import main as audit
 
-    what = "Recount a foreign record and flag what is wrong with it. No model needed."
-    parser = argparse.ArgumentParser(prog="python -m bench audit", description=what)
-    add_arguments(parser)
-    options = parser.parse_args(rest)
-    from bench.audit.audit import audit, format_audit
-
-    found = audit(options.file, options_from(options))
-    print(plain_lines(format_audit(found)))
-    return 1 if found.flags else 0
+    return audit(rest)
 
 
 def _advise(rest: list[str]) -> int:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.audit.audit import audit, format_audit
+from bench.audit.audit import audit
 from bench.audit.options import AuditOptions
+from bench.audit.show import format_audit, to_json
 from bench.errors import UserError
 from bench.judge.claims.facts import load_facts
 from bench.judge.claims.sheet import load_sheet
@@ -112,7 +113,9 @@ def _audit_change(draw: Draw, seed: Path) -> bytes:
 
 def _audit(seed: Path, content: bytes, folder: Path) -> None:
     options = _OPTIONS[zlib.crc32(content) % len(_OPTIONS)]
-    format_audit(audit(put(seed, content, folder), options))
+    found = audit([str(put(seed, content, folder))], options)
+    format_audit(found)
+    to_json(found)
 
 
 @cache
@@ -179,7 +182,8 @@ def _kernels(seed: Path, content: bytes, folder: Path) -> None:
 TARGETS = {
     "gguf": Target(corpus("gguf"), changed(mutate.as_gguf), _gguf, (ModelFileError,)),
     "ssq": Target(corpus("ssq"), _ssq_change, _ssq, (KernelError,)),
-    "source": Target(corpus("source"), changed(_source_change), lambda *given: open_source(put(*given)), (KernelError,)),
+    "source": Target(corpus("source"), changed(_source_change), lambda *given: open_source(put(*given)),
+                     (KernelError,)),
     "audit": Target(corpus("audit"), _audit_change, _audit, (UserError,)),
     "sheet": Target(corpus("sheet"), changed(mutate.as_yaml), _sheet, (UserError,)),
     "profile": Target(corpus("profile"), changed(mutate.as_text), lambda *given: read_profile(put(*given)),

@@ -316,7 +316,8 @@ SOLD = {"unit": "tok/s", "rule": "{kind: records, test: one_answer}",
     ("changes", "absent", "told"),
     [({}, "ci_low", "gives no interval"), (DIRECTION, "ci_high", "no interval"), (DIRECTION, "speedup", "no interval"),
      (ABSOLUTE, "tok_s", "lacks tok_s"), (SOLD, "counted_tok_s", "lacks a counted rate"),
-     (SOLD, "ci_low", "or an interval"), (SOLD, "tok_s", "lacks a counted rate"), (SOLD, "speedup", "lacks a counted rate")],
+     (SOLD, "ci_low", "or an interval"), (SOLD, "tok_s", "lacks a counted rate"),
+     (SOLD, "speedup", "lacks a counted rate")],
 )  # fmt: skip
 def test_a_record_without_the_figure_leaves_it_open(
     tmp_path: Path, changes: dict[str, str], absent: str, told: str
