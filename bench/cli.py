@@ -37,6 +37,7 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
   figures KEY=V ..    only the figures                                       python -m bench figures
   advise KEY=V ..     what to use here, from the stored results              python -m bench advise model=smollm2-135m
   audit FILE ..|-     judge what somebody posted, with no model              python -m bench audit post.txt
+  rerun CELL          measure a stored cell again and compare the two        python -m bench rerun 0123456789ab
   synth PRESET FILE   a model of a given shape with random weights           python -m bench synth llama-3-8b x.gguf
   kernels ..          check and time the kernels on this GPU                 python -m bench kernels --streams 1,4
   doctor              what this machine can run, and what it cannot          python -m bench doctor
@@ -242,6 +243,21 @@ and which measurement would say more. From stored results only: this machine's, 
     return advise(rest)
 
 
+def _rerun(rest: list[str]) -> int:
+    text = """CELL [model.path=FILE] [results=FOLDER] [wait=SECONDS]
+
+Measures one cell, its folder or its id, again from its record alone, and prints the ratio with its interval of both.
+Exit code 1 where they come to different conclusions. With results=FOLDER the second measurement is kept there."""
+    if _help("rerun", rest, text):
+        return 0
+    from pti_loop.load_first import load_first
+
+    load_first()
+    from bench.rerun import main as rerun
+
+    return rerun(rest)
+
+
 def _synth(rest: list[str]) -> int:
     from bench.synth.command import main as synth
 
@@ -291,5 +307,5 @@ def _setup(rest: list[str]) -> int:
 
 VERBS = {
     "all": _all, "sweep": _sweep, "report": _report, "figures": _figures, "audit": _audit, "advise": _advise,
-    "doctor": _doctor, "setup": _setup, "synth": _synth, "kernels": _kernels,
+    "rerun": _rerun, "doctor": _doctor, "setup": _setup, "synth": _synth, "kernels": _kernels,
 }  # fmt: skip

@@ -37,9 +37,9 @@ def main(rest: list[str]) -> int:
     except Exception as error:
         if os.environ.get(TRACE):
             raise
-        place = _place(error)
+        place, why = _place(error), plain_text(str(error))[:200]
         print(
-            f"error: a fault of the audit itself ({type(error).__name__}: {plain_text(str(error))[:200]}, at {place}); please "
+            f"error: a fault of the audit itself ({type(error).__name__}: {why}, at {place}); please "
             "report it with "
             f"the text that was read, {TRACE}=1 shows more",
             file=sys.stderr,

@@ -24,7 +24,8 @@ from bench.records import manifest, partial_cells, schema_1
 from bench.records.bounded import json_value, read_bytes, read_text, yaml_value
 from bench.records.cell_shape import fault_in
 from bench.records.rows import SCHEMA, STATUSES, TABLES, columns
-from bench.records.table_files import Columns, no_rows, packed, table_of
+from bench.records.table_files import Columns as Columns
+from bench.records.table_files import no_rows, packed, table_of
 
 REFERENCE = "reference"
 """results/reference/<machine>/ is committed, results/<machine>/ is local; both have the same layout."""

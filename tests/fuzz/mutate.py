@@ -106,12 +106,15 @@ def _small(number: Any) -> int:
     return int(number) % 2**64 if number == number and abs(number) != float("inf") else 2**64 - 1
 
 
+_MOST_LETTERS = 100_000
 _WORD = re.compile(r"[^\s,;|={}\[\]:\"]+")
 
 
 def text(draw: Draw, whole: str) -> str:
     """Words and lines replaced, dropped, doubled, joined, or the bytes of all of it damaged."""
     for _ in range(draw.choice((1, 1, 2, 5))):
+        if len(whole) > _MOST_LETTERS:
+            break
         kind = draw.randrange(6)
         words = list(_WORD.finditer(whole))
         if kind < 3 and words:
