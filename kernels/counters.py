@@ -17,7 +17,7 @@ from pathlib import Path
 from kernels.errors import KernelError
 
 _NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?([eE][+-]?\d+)?")
-MOST_BYTES = 64 << 20
+MOST_BYTES = 16 << 20
 _NOTHING = frozenset({"", "-", "n/a", "(!) n/a", "nan", "-nan", "none", "null", "no data"})
 _BYTES = {"byte": 1.0, "kbyte": 1e3, "mbyte": 1e6, "gbyte": 1e9, "tbyte": 1e12}
 _MICROSECONDS = {
