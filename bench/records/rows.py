@@ -7,6 +7,7 @@ All times are nanoseconds of one monotonic clock; every row of a cell uses the s
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 from bench.records.arms import ARMS, COUNTED
@@ -54,6 +55,15 @@ class Run:
     """Length of the timed window, summed over segments: a baseline of N prompts runs them one after the other."""
     clock_mhz: float
     temp_c: float
+    load: float = math.nan
+    """Processes of the machine that ran or waited, a mean of the last minute. As the next three, of the time since the
+    run before: what else ran."""
+    other_cpus: float = math.nan
+    """CPUs' worth of time that everything but the measuring process took."""
+    steal: float = math.nan
+    """CPUs' worth of time that the hypervisor gave to others."""
+    gpu_others: int = -1
+    """Processes beside this one on the GPUs in use; -1 where that is unknown or none is used."""
 
     def __post_init__(self) -> None:
         _require(self.arm in ARMS, f"run {self.run}: unknown arm '{self.arm}'")

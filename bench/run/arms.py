@@ -188,13 +188,19 @@ class Arms:
             ctx.close()
 
 
+AROUND = ("load", "other_cpus", "steal", "gpu_others")
+"""Columns of a run that say what else ran."""
+
+
 def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int,
-            sample: Callable[[], tuple[float, float]]) -> Run:
-    """Record of a run; `sample` gives (clock in MHz, temperature in C) right after it."""
-    clock_mhz, temp_c = sample()
+            sample: Callable[[], tuple[float, ...]]) -> Run:
+    """Record of a run; `sample` gives (clock in MHz, temperature in C, and what else ran) right after it."""
+    clock_mhz, temp_c, *rest = sample()
+    around: dict[str, Any] = dict(zip(AROUND, rest, strict=False))
     return Run(
         run=trace.run, block=task.block, order=order, arm=arm, prompt=task.name, prompt_class=task.kind, seed=seed,
         n_prompt=sum(len(prompt.tokens) for prompt in task.prompts), n_prompt_evaluated=trace.n_prompt_evaluated,
         n_predict=n_predict, prefill_ns=trace.prefill_ns, start_ns=trace.start_ns or 0, end_ns=trace.end_ns,
         decode_window_ns=trace.window_ns, clock_mhz=clock_mhz, temp_c=temp_c,
+        **around,
     )  # fmt: skip

@@ -71,7 +71,7 @@ class Contrast:
     """The runs of one cell. `sample` reads (clock MHz, temperature C); `progress` hears the share that is done."""
 
     def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
-                 sample: Callable[[], tuple[float, float]], progress: Progress) -> None:
+                 sample: Callable[[], tuple[float, ...]], progress: Progress) -> None:
         self.model, self.config, self.sample, self.progress = model, config, sample, progress
         self.arms = Arms(model, config, prompts[0].tokens)
         self.tasks = tasks(prompts, config, independent=config.method.spec.answers == "independent")
