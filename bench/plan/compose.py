@@ -72,7 +72,8 @@ def _check_count(parsed: list[Any]) -> None:
         swept = override.value()
         count = 1
         if isinstance(swept, RangeSweep):
-            count = int((swept.stop - swept.start) / swept.step)
+            start, stop, step = (float(end or 0) for end in (swept.start, swept.stop, swept.step))
+            count = int((stop - start) / step)
         elif isinstance(swept, ChoiceSweep):
             count = len(swept.list)
         total *= max(count, 1)
