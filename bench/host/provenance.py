@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.host import cpus, libraries, memory
+from bench.host import cpus, devices, libraries, memory
 from bench.host.pins import ROOT
 
 PACKAGES = ("llama-cpp-python", "numpy", "pandas", "scipy", "hydra-core", "omegaconf", "gguf", "matplotlib")
@@ -193,5 +193,6 @@ def environment(name: str = "", threads: int = 0, build: Mapping[str, Any] | Non
         "packages": packages(more),
         "time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "threads": threads,
+        "host": devices.host_key(),
         "harness_commit": harness_commit(),
     }

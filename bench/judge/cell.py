@@ -76,7 +76,7 @@ def cell_rows(case: Case) -> list[Cell]:
             gpu=", ".join(str(gpu.get("name", "")) for gpu in machine.get("gpus") or []),
             cpu=machine.get("cpu", ""), llama_cpp_commit=engine.get("llama_cpp_commit", ""),
             time_utc=cell.env.get("time_utc", ""), state=cell.status.get("state", ""),
-            reason=cell.status.get("reason", ""), seconds=cell.status.get("seconds"),
+            reason=cell.status.get("reason", ""), unproven=cell.note, seconds=cell.status.get("seconds"),
             warnings=sum(control.severity == WARNING for control in case.controls),
         )
     ]  # fmt: skip

@@ -7,6 +7,7 @@ All times are nanoseconds of one monotonic clock; every row of a cell uses the s
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 from bench.records.arms import ARMS, COUNTED
@@ -17,10 +18,11 @@ __all__ = [
     "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "RecordError", "Round", "Run", "Step", "columns",
 ]  # fmt: skip
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the record files. 1: runs, rounds, ledger, draws, steps, counts, facts; a table may be absent. 2: the
 method has its own parameters and its declaration, and the hashes of weights and files are beside the configuration; a
-column that has a default may be absent, a column that is not known may not be there."""
+column that has a default may be absent, a column that is not known may not be there. 3: status.json holds a manifest of
+the other files."""
 
 STATUSES = ("done", "failed", "unsupported")
 UNKNOWN = -1
@@ -76,6 +78,15 @@ class Run:
     beside_window_decodes: int = UNKNOWN
     """Decodes inside the timed window in those contexts."""
     beside_window_tokens: int = UNKNOWN
+    load: float = math.nan
+    """Processes of the machine that ran or waited, a mean of the last minute. As the next three, of the time since the
+    run before: what else ran."""
+    other_cpus: float = math.nan
+    """CPUs' worth of time that everything but the measuring process took."""
+    steal: float = math.nan
+    """CPUs' worth of time that the hypervisor gave to others."""
+    gpu_others: int = -1
+    """Processes beside this one on the GPUs in use; -1 where that is unknown or none is used."""
 
     def __post_init__(self) -> None:
         _require(self.arm in ARMS, f"run {self.run}: unknown arm '{self.arm}'")

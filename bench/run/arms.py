@@ -201,10 +201,18 @@ class Arms:
             ctx.close()
 
 
+AROUND = ("load", "other_cpus", "steal", "gpu_others")
+"""Columns of a run that say what else ran."""
+
+
 def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int,
-            sample: Callable[[], tuple[float, float]], tally: Tally) -> Run:
-    """Record of the newest run, whose counts are in `tally`; `sample` gives (clock in MHz, temperature in C)."""
-    clock_mhz, temp_c = sample()
+            sample: Callable[[], tuple[float, ...]], tally: Tally) -> Run:
+    """Record of the newest run, whose counts are in `tally`.
+
+    `sample` gives (clock in MHz, temperature in C, and what else ran) right after it.
+    """
+    clock_mhz, temp_c, *rest = sample()
+    around: dict[str, Any] = dict(zip(AROUND, rest, strict=False))
     inside, outside = tally.inside, tally.outside
     return Run(
         run=trace.run, block=task.block, order=order, arm=arm, prompt=task.name, prompt_class=task.kind, seed=seed,
@@ -215,5 +223,5 @@ def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict
         outside_decodes=outside.decodes, outside_tokens=outside.tokens, window_decodes=inside.decodes,
         window_tokens=inside.tokens, window_outputs=inside.outputs,
         beside_outside_tokens=tally.beside_outside.tokens, beside_window_decodes=tally.beside_inside.decodes,
-        beside_window_tokens=tally.beside_inside.tokens,
+        beside_window_tokens=tally.beside_inside.tokens, **around,
     )  # fmt: skip

@@ -81,7 +81,7 @@ class Contrast:
     """
 
     def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
-                 sample: Callable[[], tuple[float, float]], progress: Progress) -> None:
+                 sample: Callable[[], tuple[float, ...]], progress: Progress) -> None:
         self.model, self.config, self.sample, self.progress = model, config, sample, progress
         self.order = random.Random(name)
         found = tasks(prompts, config, independent=config.method.spec.answers == "independent")
