@@ -14,6 +14,7 @@ import numpy as np
 from bench.judge.tables.contrast import DIVERGENT, GRADES, IDENTICAL, NEAR_TIE
 
 if TYPE_CHECKING:
+    from bench.judge.measure.case import Case
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 
@@ -110,11 +111,11 @@ def unexplained(cell: StoredCell, table: RunTable, arms: Iterable[str]) -> dict[
 
     Replicates are compared pair by pair: k-th run of the arm in a block with the k-th baseline run.
     """
-    said = _said(table)
-    base = said.of(table.of("baseline"))
+    every = said(table)
+    base = every.of(table.of("baseline"))
     found = {}
     for arm in arms:
-        mine = said.of(table.of(arm))
+        mine = every.of(table.of(arm))
         _, i, j = np.intersect1d(base.key, mine.key, assume_unique=True, return_indices=True)
         wrong = j[base.token[i] != mine.token[j]]
         places = zip(table.run[mine.owner[wrong]].tolist(), *_place(mine.key[wrong]), strict=True)
@@ -142,7 +143,7 @@ def _first_unexplained(
     return None
 
 
-class _Said(NamedTuple):
+class Said(NamedTuple):
     """What a reader was given first at each (block, replicate, stream, position), the four in one number as `key`.
 
     Positions that nothing ever confirmed are left out, as in the stored grades. `owner` is the run's index.
@@ -152,10 +153,15 @@ class _Said(NamedTuple):
     token: np.ndarray
     owner: np.ndarray
 
-    def of(self, runs: np.ndarray) -> _Said:
+    def of(self, runs: np.ndarray) -> Said:
         """Those of some runs, given as a mask."""
         mine = runs[self.owner]
-        return _Said(*(column[mine] for column in self))
+        return Said(*(column[mine] for column in self))
+
+    def place(self, at: int) -> tuple[int, int]:
+        """Stream and position of one of them."""
+        key = int(self.key[at])
+        return key // POSITIONS % STREAMS, key % POSITIONS
 
 
 def _place(key: np.ndarray) -> tuple[list[int], list[int]]:
@@ -163,7 +169,12 @@ def _place(key: np.ndarray) -> tuple[list[int], list[int]]:
     return (key // POSITIONS % STREAMS).tolist(), (key % POSITIONS).tolist()
 
 
-def _said(table: RunTable) -> _Said:
+def said_in(case: Case) -> Said:
+    """What every run of a case said, summed up once."""
+    return said(case.runs)
+
+
+def said(table: RunTable) -> Said:
     emits, owner = table.emits, table.emits["owner"]
     turn = (table.block * REPLICATES + _replicates(table))[owner]
     key = (turn * STREAMS + emits["stream"]) * POSITIONS + emits["position"]
@@ -173,7 +184,7 @@ def _said(table: RunTable) -> _Said:
     starts = np.flatnonzero(_changes(key) | _changes(owner))
     kept = np.logical_or.reduceat(table.confirmed[order], starts) if len(starts) else np.zeros(0, dtype=bool)
     first = starts[kept]
-    return _Said(key[first], emits["token"][order][first], owner[first])
+    return Said(key[first], emits["token"][order][first], owner[first])
 
 
 def _replicates(table: RunTable) -> np.ndarray:
