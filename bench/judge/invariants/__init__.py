@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.judge.findings import OK, VOID, Control, rerun
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.judge.tables import CONTRAST, PROFILE, named
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Invariant:
     """What holds, for the guide."""
     of: tuple[str, ...] = (CONTRAST,)
     """Kinds of cell that it is about."""
+    severity: str = VOID
 
     def fault(self, case: Case) -> str | None:
         """What contradicts it, as a sentence; None where it holds."""
@@ -46,6 +47,8 @@ INVARIANTS = (
               BOTH),
     Invariant("machine", "inputs:machines_agree", "folder, configuration and provenance name one machine, and layers "
               "on a GPU had a GPU", BOTH),
+    Invariant("name", "inputs:name_is_made", "a machine's name that ends as made ones do is made of its processor and "
+              "GPU; this warns, since names may be given", BOTH, WARNING),
     Invariant("commit", "inputs:builds_agree", "every context was made by the build that the provenance names", BOTH),
     Invariant("facts", "inputs:facts_are_there", "what every cell measures beside its runs is there: engine, noise, "
               "bandwidth, grades"),
@@ -96,7 +99,7 @@ def invariants(case: Case) -> list[Control]:
     failed: list[Control] = []
     for one in asked:
         if fault := one.fault(case):
-            failed.append(Control(one.name, VOID, f"{fault}; {rerun(case.cell)}"))
+            failed.append(Control(one.name, one.severity, f"{fault}; {rerun(case.cell)}"))
             if one is INVARIANTS[0]:
                 break
     return failed or [Control("invariants", OK, f"{len(asked)} invariants hold", float(len(asked)))]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.measure.lossless import said_in
+from bench.judge.invariants.places import pairs
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -46,21 +46,17 @@ def _where(found: tuple[Any, ...] | None) -> str:
 
 def _first_differences(case: Case) -> dict[Place, tuple[int, int, int] | None]:
     """Of every answer: position, the baseline's token, the arm's; None for one that is the baseline's throughout."""
-    table, every = case.runs, case.once(said_in)
-    base = every.of(table.of("baseline"))
+    table, (mine, base, there) = case.runs, case.once(pairs)
     found: dict[Place, tuple[int, int, int] | None] = {}
     for at in np.flatnonzero(~table.of("baseline")).tolist():
         parts = str(table.prompt[at]).split("+")
         for answer in range(len(parts)):
             found[str(table.arm[at]), parts[answer], answer, int(table.seed[at])] = None
-    mine = every.of(~table.of("baseline"))
-    where = np.minimum(np.searchsorted(base.key, mine.key), len(base.key) - 1)
-    differs = (base.key[where] == mine.key) & (base.token[where] != mine.token)
-    for index in np.flatnonzero(differs)[::-1].tolist():  # backwards, so that the first of an answer is kept
+    for index in np.flatnonzero(there & (base != mine.token))[::-1].tolist():  # backwards, so that the first of an answer is kept
         at = int(mine.owner[index])
         stream, position = mine.place(index)
         parts = str(table.prompt[at]).split("+")
         if stream < len(parts):
             key = str(table.arm[at]), parts[stream], stream, int(table.seed[at])
-            found[key] = (position, int(base.token[where[index]]), int(mine.token[index]))
+            found[key] = (position, int(base[index]), int(mine.token[index]))
     return found

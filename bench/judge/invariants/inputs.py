@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from bench.judge.findings import origin
-from bench.records.identity import stored_id
+from bench.records.identity import machine_id, stored_id
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -33,6 +34,17 @@ def machines_agree(case: Case) -> str | None:
     if any([*offloaded, model.get("layers_offloaded")]) and "gpus" in about and not about["gpus"]:
         return "layers were offloaded, and the machine has no GPU"
     return None
+
+
+def name_is_made(case: Case) -> str | None:
+    """A name that ends as made ones do is made of this processor and GPU; any other was given by somebody."""
+    about = case.cell.env.get("machine") or {}
+    if not re.search(r"-\d+c$", case.cell.machine) or not about.get("cpu"):
+        return None
+    made = machine_id(str(about["cpu"]), int(about.get("cores") or 0), about.get("gpus") or [])
+    if made == case.cell.machine:
+        return None
+    return f"its processor and GPU give the name {made}, and it lies among the cells of {case.cell.machine}"
 
 
 def builds_agree(case: Case) -> str | None:

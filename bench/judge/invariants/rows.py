@@ -50,8 +50,12 @@ def _columns(name: str, table: Table) -> str | None:
             if values.min() < floor:
                 return f"{name}: {column} is {values.min():g} in a row, and none is below {floor}"
     for (of, column), words in WORDS.items():
-        if of == name and (strange := set(table[column].tolist()) - set(words)):
-            return f"{name}: {column} is '{sorted(strange)[0]}' in a row; it is one of {', '.join(words)}"
+        if of != name:
+            continue
+        known = np.logical_or.reduce([table[column] == word for word in words])
+        if not known.all():
+            strange = table[column][~known][0]
+            return f"{name}: {column} is '{strange}' in a row; it is one of {', '.join(words)}"
     return None
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bench.judge.invariants.places import places
 from bench.judge.measure.tokens import arrays
 from bench.records.arms import PLAIN
 
@@ -51,18 +52,18 @@ def rounds_fill_the_window(case: Case) -> str | None:
 
 def emits_in_their_rounds(case: Case) -> str | None:
     """Every emit after the rounds before its own have passed since the start, and before those behind it."""
-    table, runs = case.runs, arrays(case.cell.runs)
+    table, runs, place = case.runs, arrays(case.cell.runs), case.once(places)
     turns, emits = table.turns, table.emits
-    total = _whole(turns["total_ns"])
-    begins = first_rounds(table)
+    total, begins = _whole(turns["total_ns"]), place.begins
     passed = np.cumsum(total) - total
     before = passed - passed[begins][turns["owner"]]
     after = _sums(table)[turns["owner"]] - before - total
     owner, told = emits["owner"], emits["round"] >= 0
-    if (emits["round"] >= table.rounds[owner]).any():
-        at = int(np.flatnonzero(emits["round"] >= table.rounds[owner])[0])
+    stray = emits["round"] >= table.rounds[owner]
+    if stray.any():
+        at = int(np.flatnonzero(stray)[0])
         return f"run {emits['run'][at]} says a token in round {emits['round'][at]}, which it does not have"
-    row = begins[owner] + np.maximum(emits["round"], 0)
+    row = place.of_emit
     start, end, when = _whole(runs["start_ns"])[owner], _whole(runs["end_ns"])[owner], _whole(emits["t_ns"])
     wrong = told & ((when < start + before[row]) | (when > end - after[row]))
     wrong |= ~told & ((when > end) | ((when > start) & ~table.any_of(PLAIN)[owner]))
@@ -121,14 +122,6 @@ def clocks_alike(case: Case) -> str | None:
     if not abs(np.log(mine / base)) > CLOCK:
         return None
     return f"the treatment ran at {mine:.0f} MHz and the baseline at {base:.0f} MHz"
-
-
-def first_rounds(table: RunTable) -> np.ndarray:
-    """Row of the rounds table where each run begins; every run has rounds, and they lie together."""
-    begins = np.zeros(len(table.run), dtype=np.int64)
-    owners, rows = np.unique(table.turns["owner"], return_index=True)
-    begins[owners] = rows
-    return begins
 
 
 def _whole(values: np.ndarray) -> np.ndarray:

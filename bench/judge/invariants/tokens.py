@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.judge.invariants.times import first_rounds
-from bench.judge.measure.lossless import said_in
+from bench.judge.invariants.places import pairs, places
 from bench.records.arms import PLAIN
 
 if TYPE_CHECKING:
@@ -21,11 +20,14 @@ def tokens_are_draws(case: Case) -> str | None:
     Copies of one answer may keep an accepted token for a later round; every other method says each at once.
     """
     table = case.runs
-    turns, row = table.turns, _rows(table)
+    turns, row = table.turns, case.once(places).of_emit
     size = len(turns["run"])
     told = table.emits["round"] >= 0
     emits = np.bincount(row[told], minlength=size)
-    answers = np.bincount(np.unique(row[told] * _SPAN + table.emits["stream"][told]) // _SPAN, minlength=size)
+    several = int(table.tokens.streams.max()) > 1
+    answers = emits > 0
+    if several:
+        answers = np.bincount(np.unique(row[told] * _SPAN + table.emits["stream"][told]) // _SPAN, minlength=size)
     most = answers + turns["accepted"]
     steady, copies = turns["phase"] == "steady", case.arm.answers == "copies"
     treated = ~table.any_of(PLAIN)[turns["owner"]]
@@ -43,12 +45,12 @@ def draws_are_there(case: Case) -> str | None:
     """Draws of each round against its counters, and against the tokens that came out of it."""
     table = case.runs
     turns, draws = table.turns, table.draws
-    begins, size = first_rounds(table), len(turns["run"])
+    place, size = case.once(places), len(turns["run"])
     stray = draws["round"] >= table.rounds[draws["owner"]]
     if stray.any():
         at = int(np.flatnonzero(stray)[0])
         return f"run {draws['run'][at]} has draws of round {draws['round'][at]}, and no such round"
-    row = (begins[draws["owner"]] + draws["round"]).astype(np.int64)
+    row = (place.begins[draws["owner"]] + draws["round"]).astype(np.int64)
     hit = draws["guess"] == draws["drawn"]
     counted = np.bincount(row, minlength=size), np.bincount(row[hit], minlength=size)
     wrong = (counted[0] != turns["verified"]) | (counted[1] != turns["accepted"])
@@ -57,22 +59,25 @@ def draws_are_there(case: Case) -> str | None:
         return (f"round {turns['round'][at]} of run {turns['run'][at]} counts {turns['verified'][at]} verified and "
                 f"{turns['accepted'][at]} accepted guesses, and {counted[0][at]} draws with {counted[1][at]} hits are "
                 f"stored")  # fmt: skip
-    return _drawn_tokens(table, row)
+    return _drawn_tokens(table, place.of_emit, row)
 
 
-def _drawn_tokens(table: RunTable, row: np.ndarray) -> str | None:
+def _drawn_tokens(table: RunTable, of_emit: np.ndarray, row: np.ndarray) -> str | None:
     """What was drawn at a position of a round is what that round says there, where it has one answer."""
     emits, draws = table.emits, table.draws
     alone = table.tokens.streams == 1
     told = (emits["round"] >= 0) & alone[emits["owner"]]
     mine = alone[draws["owner"]]
-    said_at = _rows(table)[told] * _SPAN + emits["position"][told].astype(np.int64)
+    said_at = of_emit[told] * _SPAN + emits["position"][told].astype(np.int64)
     drawn_at = row[mine] * _SPAN + draws["position"][mine].astype(np.int64)
-    _, i, j = np.intersect1d(said_at, drawn_at, return_indices=True)
-    wrong = emits["token"][told][i] != draws["drawn"][mine][j]
+    if not len(said_at) or not len(drawn_at):
+        return None
+    order = np.argsort(said_at, kind="stable")
+    where = order[np.minimum(np.searchsorted(said_at, drawn_at, sorter=order), len(said_at) - 1)]
+    wrong = (said_at[where] == drawn_at) & (emits["token"][told][where] != draws["drawn"][mine])
     if not wrong.any():
         return None
-    at = np.flatnonzero(told)[i[np.flatnonzero(wrong)[0]]]
+    at = np.flatnonzero(told)[where[np.flatnonzero(wrong)[0]]]
     return (f"run {emits['run'][at]} says token {emits['token'][at]} at position {emits['position'][at]}, and the draw "
             f"of that round is another; {int(wrong.sum())} tokens in all")  # fmt: skip
 
@@ -119,18 +124,14 @@ def verified(case: Case) -> str | None:
 
 def compared(case: Case) -> str | None:
     """Every confirmed position of an arm has a token of the baseline's replicate to be compared with."""
-    table = case.runs
-    every = case.once(said_in)
-    base = every.of(table.of("baseline"))
-    for arm in dict.fromkeys(table.arm.tolist()):
-        mine = every.of(table.of(arm))
-        alone = ~np.isin(mine.key, base.key)
-        if alone.any():
-            at = int(np.flatnonzero(alone)[0])
-            stream, position = mine.place(at)
-            return (f"run {table.run[mine.owner[at]]} ({arm}) says position {position} of stream {stream}, and no run "
-                    f"of the baseline does; {int(alone.sum())} tokens in all")  # fmt: skip
-    return None
+    table, (mine, _, there) = case.runs, case.once(pairs)
+    if there.all():
+        return None
+    at = int(np.flatnonzero(~there)[0])
+    stream, position = mine.place(at)
+    run = mine.owner[at]
+    return (f"run {table.run[run]} ({table.arm[run]}) says position {position} of stream {stream}, and no run of the "
+            f"baseline does; {int((~there).sum())} tokens in all")  # fmt: skip
 
 
 def plain_decodes_plainly(case: Case) -> str | None:
@@ -150,14 +151,6 @@ def plain_decodes_plainly(case: Case) -> str | None:
 
 _SPAN = 2**24
 """More than any run has positions or answers."""
-
-
-def _rows(table: RunTable) -> np.ndarray:
-    """Row of the rounds table of each emit; the prefill's have that of their run's first round."""
-    emits = table.emits
-    last = np.maximum(table.rounds - 1, 0)[emits["owner"]]
-    within = np.minimum(np.maximum(emits["round"], 0), last)
-    return np.asarray(first_rounds(table)[emits["owner"]] + within).astype(np.int64)
 
 
 def _confirmed(table: RunTable) -> np.ndarray:

@@ -14,7 +14,6 @@ import numpy as np
 from bench.judge.tables.contrast import DIVERGENT, GRADES, IDENTICAL, NEAR_TIE
 
 if TYPE_CHECKING:
-    from bench.judge.measure.case import Case
     from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 
@@ -167,11 +166,6 @@ class Said(NamedTuple):
 def _place(key: np.ndarray) -> tuple[list[int], list[int]]:
     """Stream and position of keys."""
     return (key // POSITIONS % STREAMS).tolist(), (key % POSITIONS).tolist()
-
-
-def said_in(case: Case) -> Said:
-    """What every run of a case said, summed up once."""
-    return said(case.runs)
 
 
 def said(table: RunTable) -> Said:
