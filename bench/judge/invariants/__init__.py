@@ -68,7 +68,7 @@ INVARIANTS = (
               "every round reads the weights"),
     Invariant("prefills", "times:prefills_alike", "the prompt takes both arms the same time before their windows"),
     Invariant("clocks", "times:clocks_alike", "both arms ran at the same clock"),
-    Invariant("counters", "tokens:tokens_are_draws", "a round says one draw of its own an answer and the guesses that "
+    Invariant("emitted", "tokens:tokens_are_draws", "a round says one draw of its own an answer and the guesses that "
               "were accepted, and no more than its decode had rows"),
     Invariant("draws", "tokens:draws_are_there", "every guess that was verified is stored with the draw that it was "
               "compared with, and the draw is the token that came out"),
