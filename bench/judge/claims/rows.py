@@ -21,15 +21,32 @@ Row = Mapping[str, Any]
 class Tables(Protocol):
     """The tables of `bench.judge.findings.Findings` that claims are judged on."""
 
-    speedup: Sequence[Row]
-    step_cost: Sequence[Row]
-    acceptance: Sequence[Row]
-    domain: Sequence[Row]
-    memory: Sequence[Row]
-    bandwidth: Sequence[Row]
-    kernels: Sequence[Row]
-    counters: Sequence[Row]
-    ssq: Sequence[Row]
+    @property
+    def speedup(self) -> Sequence[Row]: ...
+
+    @property
+    def step_cost(self) -> Sequence[Row]: ...
+
+    @property
+    def acceptance(self) -> Sequence[Row]: ...
+
+    @property
+    def domain(self) -> Sequence[Row]: ...
+
+    @property
+    def memory(self) -> Sequence[Row]: ...
+
+    @property
+    def bandwidth(self) -> Sequence[Row]: ...
+
+    @property
+    def kernels(self) -> Sequence[Row]: ...
+
+    @property
+    def counters(self) -> Sequence[Row]: ...
+
+    @property
+    def ssq(self) -> Sequence[Row]: ...
 
 
 DEFAULTS: Mapping[str, Any] = {"prompt_class": "all", "depth": 0, "layout": "sequences"}
@@ -81,8 +98,8 @@ def interval(row: Row, claim: Claim) -> tuple[float, float] | None:
     column, found = column_of(claim), figure(row, claim.column)
     trials = figure(row, column.trials) if column.trials else None
     if trials and found is not None:
-        low, high = wilson(round(found * trials), round(trials))
-        return in_claim_unit(claim, low), in_claim_unit(claim, high)
+        ends = wilson(round(found * trials), round(trials))
+        return in_claim_unit(claim, ends[0]), in_claim_unit(claim, ends[1])
     if column.ends is None or found is None:
         return None
     low, high = figure(row, column.ends.low), figure(row, column.ends.high)

@@ -108,8 +108,8 @@ def acceptance_rows(case: Case) -> list[Acceptance]:
         return []
     common = {**case.of_arm, "by_construction": certain(case), "independent_runs": int(mask.sum()),
               "draws": str(case.arm.parameters.get("draws", "")), "prompt_class": _class(table, mask)}  # fmt: skip
-    raw = {"rounds": counts.rounds, "drafted": counts.drafted, "verified": counts.verified, "bonus": counts.bonus,
-           "redecoded": counts.redecoded, **counts.rates()}  # fmt: skip
+    raw: dict[str, Any] = {"rounds": counts.rounds, "drafted": counts.drafted, "verified": counts.verified,
+                           "bonus": counts.bonus, "redecoded": counts.redecoded, **counts.rates()}  # fmt: skip
     used = mask[table.draws["owner"]]
     hit = (table.draws["guess"] == table.draws["drawn"])[used]
     collision, depth = table.draws["collision"][used].astype(float), table.draws["depth"][used]

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from bench.judge.arm import arm_of
 from bench.judge.engine_settings import PRICED, TOLD
 from bench.judge.findings import VOID, Control, is_synthetic, model_of, origin
+from bench.judge.measure.curve import Curve, curves
 from bench.judge.measure.layout import Design, contrast_design
 from bench.judge.measure.runs import run_table
-from bench.judge.measure.step_curves import Curve, curves
 from bench.judge.tables import CONTRAST, CONTROLS, PROFILE, named
 from pti_loop.ledger import RecordError
 

@@ -67,7 +67,8 @@ class Design:
         return arm, baseline
 
     def _logs(self, log_values: np.ndarray) -> np.ndarray:
-        return self.arm.by_unit(log_values, self.n_units) - self.baseline.by_unit(log_values, self.n_units)
+        made: np.ndarray = self.arm.by_unit(log_values, self.n_units) - self.baseline.by_unit(log_values, self.n_units)
+        return made
 
 
 def design(

@@ -1,8 +1,7 @@
 """Every table of the findings: the type of its rows, and what makes them. Knows no figure.
 
 A table is one line here, with names that are imported when they are needed (`module:name`). What makes rows takes the
-`Case` of one cell (`bench.judge.measure.case`); what several cells have to say together is gathered from each and then
-made rows.
+`Case` of one cell (`bench.judge.measure.case`); what several cells say together is gathered from each, then made rows.
 """
 
 from __future__ import annotations
@@ -86,10 +85,16 @@ def named(name: str) -> Any:
 def row_type(table: str) -> type[Row]:
     """The class of a table's rows. Raises UserError with the nearest name for an unknown table."""
     if table == "claims":
-        return named(CLAIMS.row)  # type: ignore[no-any-return]
+        return _class(CLAIMS)
     if table not in TABLES:
         raise UserError(f"the findings have no table '{table}'; {nearest(table, TABLES)}")
-    return named(TABLES[table].row)  # type: ignore[no-any-return]
+    return _class(TABLES[table])
+
+
+def _class(table: Table) -> type[Row]:
+    found = named(table.row)
+    assert isinstance(found, type) and issubclass(found, Row)
+    return found
 
 
 def columns_of(table: str) -> Mapping[str, Column]:

@@ -91,7 +91,6 @@ class SpeedUp(ArmFact):
 class Acceptance(ArmFact):
     """How often a guess equals what the model itself draws: in all, and by its depth."""
 
-    prompt_class: str = column("class of the prompts where all are of one, else `all`")
     draws: str = column("how a guess is drawn; `n/a` where the arm has no choice", default="")
     prompt_class: str = column("class of all the cell's prompts, or `all` where they are of several", default="all")
     depth: int = column("which guess of a round, from 1; 0 are all together", formerly="position")
