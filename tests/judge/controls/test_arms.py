@@ -84,8 +84,7 @@ def test_wrong_guesses_that_make_it_faster_are_found() -> None:
 def test_c37_a_sabotaged_guess_that_reaches_the_output_is_found() -> None:
     leaky = Arm(round_ms=62.5, drafted=2, verified=1, token=lambda stream, place: 1 if place == 5 else place)
     cell = guess_cell(change=change_arm("sabotage", leaky))
-    assert void(cell) == {"sabotage"}
-    assert "position 5" in controls(cell)["sabotage"]["sentence"]
+    assert any(row["control"] == "grades" and not row["ok"] for row in judge([cell]).controls)
     for row in cell.facts["lossless"]:
         if row["arm"] == "sabotage":
             row["first_difference"] = {"position": 5, "gap_baseline": 4.0, "gap_arm": 4.0, "quantity": "logit_gap"}

@@ -70,7 +70,7 @@ def test_an_arm_without_answers_has_no_grade() -> None:
     ("base", "arm", "here", "grade"),
     [
         (0.3, 0.2, 0.5, "near_tie"),  # plain decoding in the arm's shape says so itself, and moves that far there
-        (0.3, 0.2, 0.4, "divergent"),  # it does not move so far there, whatever it does elsewhere
+        (0.45, 0.2, 0.4, "divergent"),  # it does not move so far there, whatever it does elsewhere
         (0.9, 0.4, 1.3, "near_tie"),
         (0.3, -0.2, 0.5, "near_tie"),  # no replay says it, and it is a rounding
         (0.9, -0.2, 1.3, "divergent"),  # no replay says it, and it is none
