@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.invariants.places import pairs
+from bench.judge.invariants.places import CARRY, pairs
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -48,7 +48,7 @@ def _first_differences(case: Case) -> dict[Place, tuple[int, int, int] | None]:
     """Of every answer: position, the baseline's token, the arm's; None for one that is the baseline's throughout."""
     table, (mine, base, there) = case.runs, case.once(pairs)
     found: dict[Place, tuple[int, int, int] | None] = {}
-    for at in np.flatnonzero(~table.of("baseline")).tolist():
+    for at in np.flatnonzero(~table.any_of(("baseline", CARRY))).tolist():
         parts = str(table.prompt[at]).split("+")
         for answer in range(len(parts)):
             found[str(table.arm[at]), parts[answer], answer, int(table.seed[at])] = None

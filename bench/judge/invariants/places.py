@@ -11,6 +11,9 @@ import numpy as np
 
 from bench.judge.measure.lossless import Said, said
 
+CARRY = "carry"
+"""The arm that decodes one prompt cold, again and in the end, in a block without others."""
+
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
 
@@ -25,7 +28,7 @@ class Places(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """What the arms beside the baseline said, and the baseline's token at the same block, turn, answer, position."""
+    """What the arms beside the baseline said, but for the carried prompt's, which has no baseline in its block, and the baseline's token at the same block, turn, answer, position."""
 
     mine: Said
     token: np.ndarray
@@ -49,7 +52,7 @@ def places(case: Case) -> Places:
 def pairs(case: Case) -> Pairs:
     """Pairs of a case."""
     table, every = case.runs, said(case.runs)
-    base, mine = every.of(table.of("baseline")), every.of(~table.of("baseline"))
+    base, mine = every.of(table.of("baseline")), every.of(~table.any_of(("baseline", CARRY)))
     order = np.argsort(base.key, kind="stable")
     key, token = base.key[order], base.token[order]
     where = np.minimum(np.searchsorted(key, mine.key), len(key) - 1)

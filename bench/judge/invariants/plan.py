@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.judge.invariants.places import CARRY
 from bench.records.arms import PLANTED
 
 if TYPE_CHECKING:
@@ -23,14 +24,19 @@ def blocks_as_configured(case: Case) -> str | None:
     if wanted is None:
         return None
     table, measure = case.runs, case.cell.config["measure"]
-    there = sorted(set(table.block.tolist()))
+    own = ~table.of(CARRY)
+    there = sorted(set(table.block[own].tolist()))
     if there != list(range(len(wanted))):
         return f"{len(wanted)} blocks were configured, and {len(there)} are stored"
     arms: dict[int, Counter[str]] = {block: Counter() for block in there}
-    for block, arm, prompt in zip(table.block.tolist(), table.arm.tolist(), table.prompt.tolist(), strict=True):
+    about: dict[int, str] = {}
+    runs = zip(table.block[own].tolist(), table.arm[own].tolist(), table.prompt[own].tolist(), strict=True)
+    for block, arm, prompt in runs:
         arms[block][arm] += 1
-        if prompt != wanted[block]:
-            return f"block {block} is about '{wanted[block]}' by the configuration, and decodes '{prompt}'"
+        if about.setdefault(block, prompt) != prompt:
+            return f"block {block} decodes '{about[block]}' and '{prompt}', and a block is about one prompt"
+    if odd := Counter(wanted) - Counter(about.values()):
+        return f"no block is about '{next(iter(odd))}', which was configured"
     for block, count in arms.items():
         if odd := [arm for arm in {"baseline", "treatment", *count} if count[arm] != 2]:
             return f"block {block} has {count[odd[0]]} runs of {odd[0]}, and every arm runs twice in a block"
@@ -77,9 +83,13 @@ def seeds_as_configured(case: Case) -> str | None:
     config, table = case.cell.config, case.runs
     if "schema" not in config:
         return None
+    told = _carried(case)
+    if told:
+        return told
+    own = ~table.of(CARRY)
     half = np.array([table.order[table.block == block].max() + 1 for block in table.block]) / 2
     seed = int(config["seed"]) * SEEDS + 2 * table.block + (table.order >= half)
-    wrong = np.flatnonzero(table.seed != seed)
+    wrong = np.flatnonzero(own & (table.seed != seed))
     if len(wrong):
         at = wrong[0]
         return f"run {table.run[at]} has the seed {table.seed[at]}, and its block and turn give {seed[at]}"
@@ -89,4 +99,19 @@ def seeds_as_configured(case: Case) -> str | None:
     if len(wrong):
         at = wrong[0]
         return f"run {table.run[at]} ({table.arm[at]}) was asked for {table.n_predict[at]} tokens, not those configured"
+    return None
+
+
+def _carried(case: Case) -> str | None:
+    """The carried prompt: cold, again and in the end, in a block behind all others, with the seed of its first turn."""
+    table = case.runs
+    carried = np.flatnonzero(table.of(CARRY))
+    if not len(carried):
+        return None
+    if len(carried) != 3 or table.order[carried].tolist() != [0, 1, 2]:
+        return f"the carried prompt has {len(carried)} runs; it is decoded cold, again and in the end"
+    first, mine = carried[0], table.of("treatment")
+    seeds = table.seed[mine & (table.prompt == table.prompt[first])].tolist()
+    if set(table.seed[carried].tolist()) - set(seeds):
+        return f"the carried prompt '{table.prompt[first]}' has a seed that no block gives it"
     return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bench.judge.invariants.places import CARRY
 from bench.judge.measure.tokens import arrays
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 TEXT = ("stream", "position", "token", "round")
 GUESSES = ("round", "depth", "position", "guess", "drawn")
+WORK = ("window_decodes", "window_tokens", "beside_window_tokens")
+"""What contexts counted of a run."""
 SUMS_TO = 1e-3
 """How far the probabilities of a group may be from 1."""
 
@@ -26,7 +29,8 @@ def repeats_repeat(case: Case) -> str | None:
     table = case.runs
     texts, guesses = _prints(table, table.emits, TEXT), _prints(table, table.draws, GUESSES)
     first: dict[tuple[str, str, int], int] = {}
-    for at, key in enumerate(zip(table.arm.tolist(), table.prompt.tolist(), table.n_predict.tolist(), strict=True)):
+    arms = ["treatment" if arm == CARRY else arm for arm in table.arm.tolist()]
+    for at, key in enumerate(zip(arms, table.prompt.tolist(), table.n_predict.tolist(), strict=True)):
         before = first.setdefault(key, at)
         for what, values in (("says other tokens", texts), ("makes other guesses", guesses)):
             if values[at] != values[before]:
@@ -45,6 +49,25 @@ def again_says_the_same(case: Case) -> str | None:
         wanted = base.get((int(table.block[at]), int(table.seed[at])))
         if wanted is not None and wanted != texts[at]:
             return f"run {table.run[at]} (again) says other tokens than the baseline that it repeats"
+    return None
+
+
+def nothing_is_carried_over(case: Case) -> str | None:
+    """The carried prompt cold, again, in its own block and in the end: the same tokens, guesses, rounds and decodes."""
+    table = case.runs
+    carried = np.flatnonzero(table.of(CARRY))
+    if not len(carried):
+        return None
+    same = (table.prompt == table.prompt[carried[0]]) & (table.seed == table.seed[carried[0]])
+    runs = arrays(case.cell.runs)
+    texts, guesses = _prints(table, table.emits, TEXT), _prints(table, table.draws, GUESSES)
+    work = np.stack([table.rounds, *table.counters.values(), *(runs[name].astype(np.int64) for name in WORK)], axis=1)
+    cold = int(carried[0])
+    for at in np.flatnonzero(same & (table.of(CARRY) | table.of("treatment"))).tolist():
+        for what, values in (("says other tokens", texts), ("makes other guesses", guesses), ("works otherwise", work)):
+            if not np.array_equal(values[at], values[cold]):
+                return (f"run {table.run[at]} ({table.arm[at]}) {what} than run {table.run[cold]}, which came first, on "
+                        f"the same prompt with the same seed: something is carried over")  # fmt: skip
     return None
 
 

@@ -25,7 +25,7 @@ def tokens_are_draws(case: Case) -> str | None:
     told = table.emits["round"] >= 0
     emits = np.bincount(row[told], minlength=size)
     several = int(table.tokens.streams.max()) > 1
-    answers = emits > 0
+    answers = (emits > 0).astype(np.int64)
     if several:
         answers = np.bincount(np.unique(row[told] * _SPAN + table.emits["stream"][told]) // _SPAN, minlength=size)
     most = answers + turns["accepted"]
