@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.host import cpus, libraries, memory
 from bench.host.pins import ROOT
-from bench.records.identity import machine_id
+from bench.machine_name import machine_id
 
 PACKAGES = ("llama-cpp-python", "numpy", "pandas", "scipy", "hydra-core", "omegaconf", "gguf", "matplotlib")
 _UNTRACKED_FOR_DIRTY = (":!results", ":!reports")

@@ -1,11 +1,11 @@
-"""What a cell and a machine are called: a hash of what is measured, and the parts. Knows nothing about planning, files or running."""
+"""What a cell is called: a hash of what it measures. Knows nothing about planning, files or running."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -53,13 +53,3 @@ def stored_id(config: Mapping[str, Any], build: str, weights: str) -> str | None
         hashed |= {"model": (written.get("model") or {}).get("name"), "weights": weights, "build": build}
         return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
     return cell_id(config, build) if "schema" in config else None
-
-
-def machine_id(cpu: str, cores: int, gpu_list: Sequence[Mapping[str, Any]]) -> str:
-    """A name for folders: `amd-epyc-2c`, `mi50-...`: the GPU when there is one, the CPU, the usable cores.
-
-    Two machines of the same make share it, and should: their records are comparable. Set `machine=NAME` to part them.
-    """
-    parts = [gpu_list[0]["name"]] if gpu_list else []
-    words = "-".join([*parts, re.sub(r"\((R|TM)\)|\bCPU\b|\bProcessor\b|@.*", "", cpu), f"{cores}c"])
-    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from bench.records.identity import WRITTEN, cell_id
+from bench.records.rows import SCHEMA
+from bench.records.schema_1 import converted
 from tests.faults.stored import Edit, Record
 
 LOOKUP, PUBLISHED, HONEST, H200 = "9528e9b90995", "8a19dcee72d9", "9b482ba54fdf", "0ae33316d91a"
@@ -502,6 +505,87 @@ def _(record: Record) -> None:
 @fault("a grade for an answer that nobody gave", LOOKUP, "grades")
 def _(record: Record) -> None:
     record.facts["lossless"].append(record.facts["lossless"][0] | {"seed": 5})
+
+
+# Records of today's schema.
+
+
+def _of_today(record: Record) -> None:
+    record.config = dict(converted(record.config))
+    del record.config[WRITTEN]
+    record.config["schema"] = SCHEMA
+    record.cell = cell_id(record.config, record.env["engine"]["build"])
+
+
+@fault("nothing tells what the contexts decoded", LOOKUP, "counted", "warning")
+def _(record: Record) -> None:
+    _of_today(record)
+
+
+@fault("a cell of today's schema with another gate", LOOKUP, "id")
+def _(record: Record) -> None:
+    _of_today(record)
+    record.config["method"]["parameters"]["gate"] = True
+
+
+@fault("a cell of today's schema with another seed", LOOKUP, "id")
+def _(record: Record) -> None:
+    _of_today(record)
+    record.config["seed"] = 2
+
+
+def _counted(record: Record) -> None:
+    """Counts as contexts keep them, right."""
+    runs, rounds = record.tables["runs"], record.tables["rounds"]
+    per_run = rounds.groupby("run")
+    made = runs["run"].map(per_run.size() + per_run["redecoded"].sum())
+    runs["draft_prefill_ns"] = 0
+    runs["begin_ns"] = runs["start_ns"] - runs["prefill_ns"] - 10**6
+    runs["finish_ns"] = runs["end_ns"] + 10**6
+    runs["outside_decodes"], runs["outside_tokens"] = 1, runs["n_prompt"]
+    runs["window_decodes"] = made
+    runs["window_tokens"] = runs["window_outputs"] = runs["run"].map(per_run["width"].sum())
+    runs["beside_outside_tokens"] = runs["beside_window_decodes"] = runs["beside_window_tokens"] = 0
+
+
+@fault("tokens decoded before the window", LOOKUP, "outside")
+def _(record: Record) -> None:
+    _counted(record)
+    runs = record.tables["runs"]
+    runs.loc[record.mask("runs", "treatment"), "outside_tokens"] += 63
+
+
+@fault("decodes inside the window that no round has", LOOKUP, "decoded")
+def _(record: Record) -> None:
+    _counted(record)
+    runs = record.tables["runs"]
+    runs.loc[record.mask("runs", "treatment"), "window_decodes"] += 9
+
+
+@fault("more tokens than rows of logits", LOOKUP, "decoded")
+def _(record: Record) -> None:
+    _counted(record)
+    record.tables["runs"].loc[record.mask("runs", "treatment"), "window_outputs"] = 20
+
+
+@fault("half a second of a run is in no account", LOOKUP, "account")
+def _(record: Record) -> None:
+    _counted(record)
+    record.tables["runs"].loc[record.mask("runs", "treatment"), "begin_ns"] -= 5 * 10**8
+
+
+@fault("a position that the baseline never says", LOOKUP, "compared")
+def _(record: Record) -> None:
+    ledger = record.tables["ledger"]
+    ledger.loc[record.mask("ledger", "treatment") & (ledger["position"] == 63), "position"] = 64
+
+
+@fault("counted draws of a distribution that does not sum to one", DRAWN, "counts")
+def _(record: Record) -> None:
+    record.tables["counts"] = pd.DataFrame(
+        [("treatment", "p", 0, 1, "", 1, token, 10, 0.3, 0.3) for token in (5, -1)],
+        columns=["arm", "prompt", "group", "position", "prefix", "tested", "token", "count", "probability", "moved"],
+    )
 
 
 # Files and tables.

@@ -1,4 +1,4 @@
-"""A copy of a real cell of the reference that can be edited and written again, as somebody with an editor would do it."""
+"""A copy of a real cell of the reference that can be edited and written again, as with an editor."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ INVARIANTS = (
               "ledgers, and each answer has one"),
     Invariant("repeats", "sameness:repeats_repeat", "at temperature 0 an arm says and drafts the same both times"),
     Invariant("again_output", "sameness:again_says_the_same", "plain decoding says the same when it is run again"),
-    Invariant("carry", "sameness:nothing_is_carried_over", "one prompt, decoded cold, again and after all others, gives "
-              "the same tokens, guesses, rounds and decodes"),
+    Invariant("carry", "sameness:nothing_is_carried_over", "one prompt, decoded cold, again and after all others, "
+              "gives the same tokens, guesses, rounds and decodes"),
     Invariant("outside", "account:work_is_in_the_window", "outside its window a run decodes its prompt, and nothing "
               "else"),
     Invariant("decoded", "account:decodes_are_rounds", "every decode that a context counted is in a round, and every "

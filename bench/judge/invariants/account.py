@@ -1,4 +1,4 @@
-"""What the contexts counted of a run against what its method said of itself. Records that lack the counts are not asked.
+"""What the contexts counted of a run against what its method said of itself; records without counts are not asked.
 
 A context counts its decodes whatever the method writes, so work outside the window, or in no round, shows here.
 """

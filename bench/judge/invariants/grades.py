@@ -52,7 +52,8 @@ def _first_differences(case: Case) -> dict[Place, tuple[int, int, int] | None]:
         parts = str(table.prompt[at]).split("+")
         for answer in range(len(parts)):
             found[str(table.arm[at]), parts[answer], answer, int(table.seed[at])] = None
-    for index in np.flatnonzero(there & (base != mine.token))[::-1].tolist():  # backwards, so that the first of an answer is kept
+    # Backwards, so that the first of an answer is kept.
+    for index in np.flatnonzero(there & (base != mine.token))[::-1].tolist():
         at = int(mine.owner[index])
         stream, position = mine.place(index)
         parts = str(table.prompt[at]).split("+")

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from bench.judge.findings import origin
-from bench.records.identity import machine_id, stored_id
+from bench.machine_name import machine_id
+from bench.records.identity import stored_id
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case

@@ -28,7 +28,10 @@ class Places(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """What the arms beside the baseline said, but for the carried prompt's, which has no baseline in its block, and the baseline's token at the same block, turn, answer, position."""
+    """What the arms beside the baseline said, and the baseline's token at the same block, turn, answer and position.
+
+    The carried prompt's runs are left out: their block has no baseline.
+    """
 
     mine: Said
     token: np.ndarray

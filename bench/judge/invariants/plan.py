@@ -38,8 +38,8 @@ def blocks_as_configured(case: Case) -> str | None:
     if odd := Counter(wanted) - Counter(about.values()):
         return f"no block is about '{next(iter(odd))}', which was configured"
     for block, count in arms.items():
-        if odd := [arm for arm in {"baseline", "treatment", *count} if count[arm] != 2]:
-            return f"block {block} has {count[odd[0]]} runs of {odd[0]}, and every arm runs twice in a block"
+        if lone := [arm for arm in ("baseline", "treatment", *count) if count[arm] != 2]:
+            return f"block {block} has {count[lone[0]]} runs of {lone[0]}, and every arm runs twice in a block"
     return _controls(case, measure, list(arms.values()))
 
 

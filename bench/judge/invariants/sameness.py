@@ -64,10 +64,10 @@ def nothing_is_carried_over(case: Case) -> str | None:
     work = np.stack([table.rounds, *table.counters.values(), *(runs[name].astype(np.int64) for name in WORK)], axis=1)
     cold = int(carried[0])
     for at in np.flatnonzero(same & (table.of(CARRY) | table.of("treatment"))).tolist():
-        for what, values in (("says other tokens", texts), ("makes other guesses", guesses), ("works otherwise", work)):
+        for what, values in (("says other tokens", texts), ("guesses otherwise", guesses), ("works otherwise", work)):
             if not np.array_equal(values[at], values[cold]):
-                return (f"run {table.run[at]} ({table.arm[at]}) {what} than run {table.run[cold]}, which came first, on "
-                        f"the same prompt with the same seed: something is carried over")  # fmt: skip
+                return (f"run {table.run[at]} ({table.arm[at]}) {what} than run {table.run[cold]}, which came first, "
+                        f"on the same prompt with the same seed: something is carried over")  # fmt: skip
     return None
 
 

@@ -90,8 +90,8 @@ def answers_as_asked(case: Case) -> str | None:
     wrong = table.tokens.streams != asked
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
-        return (f"run {table.run[at]} ({table.arm[at]}) says {table.tokens.streams[at]} answers to {asked[at]} prompts; "
-                f"{int(wrong.sum())} runs in all")  # fmt: skip
+        return (f"run {table.run[at]} ({table.arm[at]}) says {table.tokens.streams[at]} answers to {asked[at]} "
+                f"prompts; {int(wrong.sum())} runs in all")  # fmt: skip
     full = table.n_predict * asked
     made = table.tokens.distinct + table.tokens.first
     by_rounds = case.arm.by_rounds & ~table.any_of(PLAIN)

@@ -16,7 +16,7 @@ from bench.judge.findings import VOID, Control, is_synthetic, model_of, origin
 from bench.judge.measure.curve import Curve, curves
 from bench.judge.measure.layout import Design, contrast_design
 from bench.judge.measure.runs import run_table
-from bench.judge.tables import CONTRAST, CONTROLS, PROFILE, named
+from bench.judge.tables import CONTROLS, PROFILE, named
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
