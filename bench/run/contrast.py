@@ -238,13 +238,18 @@ class Contrast:
                 compared = [self._compare(arm, task, replicate, answer, (first, right[first]), shape)
                             for shape in self._shape(arm).phases]  # fmt: skip
                 row["own_noise"] = own_noise(compared)
-                self._follow(row, first, left, right, compared[0])
+                self._follow(row, first, left, right, compared)
             yield row
 
-    def _follow(self, row: dict[str, Any], first: int, left: list[int], right: list[int], compared: Comparison) -> None:
+    def _follow(self, row: dict[str, Any], first: int, left: list[int], right: list[int],
+                phases: list[Comparison]) -> None:
+        """The gaps and the noise of the position itself, from the phase that comes nearest to the arm's own token."""
+        compared = max(phases, key=lambda one: one.arm_gap[first])
+        noise = [one.cdf_noise if self.config.temperature else one.logit_noise for one in phases]
         row["first_difference"] = {
             "position": first, "token_baseline": left[first], "token_arm": right[first],
             "gap_baseline": compared.baseline_gap[first], "gap_arm": compared.arm_gap[first],
+            "noise": max(one[first] for one in noise),
             "quantity": "logit_gap" if self.config.temperature == 0 else "cdf_distance",
         }  # fmt: skip
         row["teacher_forced"] = {
