@@ -92,7 +92,6 @@ INVARIANTS = (
               "do not", severity=WARNING),
     Invariant("temperature", "sameness:collisions_fit", "draws have a collision probability above temperature 0, and "
               "none at it"),
-    Invariant("counts", "sameness:counts_add_up", "counted draws cover one distribution, and every group as many"),
     Invariant("passes", "profiles:passes_are_there", "every width was timed in every pass", (PROFILE,)),
     Invariant("bound", "profiles:below_the_bound", "no step reads the weights faster than the memory was seen to be "
               "read", (PROFILE,)),
