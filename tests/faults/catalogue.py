@@ -31,7 +31,8 @@ class Fault:
         if found.verdict != self.verdict:
             return f"the verdict is {found.verdict}, not {self.verdict} ({found.said})"
         loose = self.kind in ("sheet", "file")  # a part of a sentence; else the name of a control
-        if not any(self.check == name or (loose and self.check in f"{name} {said}") for name, said in found.said.items()):
+        said = [*found.said, *(found.said.values() if loose else ())]
+        if not any(self.check == one or (loose and self.check in one) for one in said):
             return f"{self.check} is not among what is said ({found.said})"
         return ""
 
