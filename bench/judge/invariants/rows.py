@@ -25,7 +25,7 @@ NOT_BELOW_0 = {
     "counts": ("group", "position", "count"),
 }
 ABOVE_0 = {
-    "runs": ("n_predict", "decode_window_ns"), "rounds": ("width", "decode_ns", "total_ns"), "draws": ("depth",),
+    "runs": ("n_predict", "decode_window_ns"), "rounds": ("width", "total_ns"), "draws": ("depth",),
     "steps": ("width", "decode_ns"),
 }  # fmt: skip
 WORDS = {

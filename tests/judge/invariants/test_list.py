@@ -44,6 +44,16 @@ def test_an_id_that_cannot_be_recomputed_is_told():
     assert "cannot be recomputed" not in told["9528e9b90995"]
 
 
+def test_a_decode_that_is_booked_as_rollback_altogether_is_one():
+    cell = guess_cell()
+    mine = cell.rounds["run"].isin(cell.runs["run"][cell.runs["arm"] == "treatment"])
+    cell.rounds.loc[mine, "rollback_ns"] = cell.rounds["decode_ns"]
+    cell.rounds.loc[mine, "decode_ns"] = 0
+    assert invariants(case_of(cell))[0].severity == "ok"
+    cell.rounds.loc[mine, "rollback_ns"] = 0
+    assert [one.control for one in invariants(case_of(cell))] == ["decodes"]
+
+
 def test_a_void_profile_has_no_row_and_prices_nothing():
     wrong = profile_cell({1: 50, 2: 55})
     wrong.steps.loc[wrong.steps["width"] == 2, "decode_ns"] = 1
