@@ -30,6 +30,7 @@ class Cell:
     counts: pd.DataFrame = field(default_factory=lambda: frame("counts", []))
     machine: str = "box"
     cell: str = "0123456789ab"
+    note: str = ""
     env: dict[str, Any] = field(default_factory=lambda: {
         "machine": {"name": "box", "cpu": "toy", "gpus": []}, "engine": {"build": "b1", "llama_cpp_commit": "c1"},
         "time_utc": "2026-07-01T00:00:00Z"})  # fmt: skip
