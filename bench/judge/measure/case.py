@@ -15,6 +15,7 @@ from bench.judge.engine_settings import PRICED, TOLD
 from bench.judge.findings import VOID, Control, is_synthetic, model_of, origin
 from bench.judge.measure.layout import Design, contrast_design
 from bench.judge.measure.runs import run_table
+from bench.judge.measure.stalls import settle
 from bench.judge.measure.step_curves import Curve, curves
 from bench.judge.tables import CONTRAST, CONTROLS, PROFILE, named
 from pti_loop.ledger import RecordError
@@ -74,6 +75,11 @@ class Case:
     def runs(self) -> RunTable:
         """The runs of a contrast, summed up."""
         return run_table(self.cell)
+
+    @cached_property
+    def settled(self) -> RunTable:
+        """The same without stalls: what every estimate of a ratio rests on."""
+        return self.once(settle).table
 
     @cached_property
     def design(self) -> Design:
