@@ -6,7 +6,6 @@ and judges nothing itself.
 
 from __future__ import annotations
 
-import argparse
 import errno
 import gc
 import os
@@ -35,7 +34,7 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
   report KEY=V ..     judge the stored results and write reports/            python -m bench report claims=FILE
   figures KEY=V ..    only the figures                                       python -m bench figures
   advise KEY=V ..     what to use here, from the stored results              python -m bench advise model=smollm2-135m
-  audit FILE ..       judge somebody else's record, with no model            python -m bench audit run.jsonl
+  audit FILE ..|-     judge what somebody posted, with no model              python -m bench audit post.txt
   synth PRESET FILE   a model of a given shape with random weights           python -m bench synth llama-3-8b x.gguf
   kernels ..          check and time the kernels on this GPU                 python -m bench kernels --streams 1,4
   doctor              what this machine can run, and what it cannot          python -m bench doctor
@@ -162,10 +161,11 @@ def _report(rest: list[str]) -> int:
 def _figures(rest: list[str]) -> int:
     if _help("figures", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\nFrom stored results only."):
         return 0
-    from bench.report import write_figures
+    from bench.report.figures.drawing import write_figures
+    from bench.stored import judged
 
     config = _settings(rest)
-    findings, claims = _judged(config)
+    findings, claims = judged(Path(config.results), config.claims)
     for path in write_figures(findings, claims, Path(config.reports)):
         print(path)
     return _tell_damaged(findings)
@@ -182,26 +182,6 @@ def _settings(rest: list[str]) -> Config:
             raise UserError(f"'{word}' is no setting of a report; {nearest(key, ('results', 'reports', 'claims'))}")
         setattr(config, key, value)
     return config
-
-
-def _judged(config: Config):
-    from bench.judge.claims.facts import load_facts
-    from bench.judge.claims.sheet import load_sheet
-    from bench.judge.claims.verdicts import judge_claims
-    from bench.judge.kernels.findings import judge_kernels
-    from bench.plan.config import CONFIGS
-    from bench.records.cells import whole_cells
-    from bench.records.kernels import kernel_folders
-    from bench.stored import judge_stored
-
-    named = CONFIGS / "claims" / f"{config.claims}.yaml"
-    sheet = load_sheet(named if named.exists() else Path(config.claims))
-    folders = whole_cells(Path(config.results))
-    kernels = kernel_folders(Path(config.results))
-    if not folders and not kernels:
-        raise UserError(f"there are no finished cells in {config.results}; run `make bench`")
-    findings = judge_kernels(judge_stored(folders), kernels)
-    return findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts"))
 
 
 @contextmanager
@@ -231,9 +211,10 @@ def _write(config: Config, figures: bool) -> int:
 
     from bench.host.cpus import available_cpus
     from bench.report import print_predictions, print_verdicts, write_report
+    from bench.stored import judged
 
     with _without_collector():
-        findings, claims = _judged(config)
+        findings, claims = judged(Path(config.results), config.claims)
         write_report(findings, claims, Path(config.reports), figures=figures, processes=available_cpus())
     console = Console()
     print_predictions(findings.predictions, console)
@@ -242,17 +223,9 @@ def _write(config: Config, figures: bool) -> int:
 
 
 def _audit(rest: list[str]) -> int:
-    from bench.audit.options import add_arguments, options_from
+    from bench.audit.command import main as audit
 
-    what = "Recount a foreign record and flag what is wrong with it. No model needed."
-    parser = argparse.ArgumentParser(prog="python -m bench audit", description=what)
-    add_arguments(parser)
-    options = parser.parse_args(rest)
-    from bench.audit.audit import audit, format_audit
-
-    found = audit(options.file, options_from(options))
-    print(format_audit(found))
-    return 1 if found.flags else 0
+    return audit(rest)
 
 
 def _advise(rest: list[str]) -> int:

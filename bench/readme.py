@@ -44,7 +44,7 @@ def _of_machine(rows: Sequence[Row], index: CellIndex) -> str:
         "| way of decoding | one answer | in sum over streams | every emit counted | published | output |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for row in sorted(answers, key=lambda row: (row["guesses"], row["method"], row["short"])):
+    for row in sorted(answers, key=lambda row: (row["guesses"], row["method"], row["label"])):
         lines.append(_line(row, sums.get(row["cells"][0])))
     return "\n".join(lines)
 

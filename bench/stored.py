@@ -1,4 +1,4 @@
-"""Judges a folder of cells on all processors at hand: each cell is read and judged in a child process, then forgotten.
+"""Reads what is stored and has it judged, on all processors at hand: each cell in a child process, then forgotten.
 
 It knows nothing about what is judged. The findings are those of `bench.judge.judge`, in the same order; with few cells
 everything happens in this process.
@@ -13,12 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from bench.children import children
+from bench.errors import UserError
 from bench.host.cpus import available_cpus
 from bench.judge import merge
 from bench.judge.cell import JudgedCell, Profile
+from bench.judge.claims.facts import load_facts
+from bench.judge.claims.sheet import load_sheet
+from bench.judge.claims.verdicts import judge_claims
 from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
-from bench.records.cells import has_table, read_cell
+from bench.judge.kernels.findings import judge_kernels
+from bench.plan.config import CONFIGS
+from bench.records.cells import has_table, read_cell, whole_cells
+from bench.records.kernels import kernel_folders
 
 Map = Callable[[Callable[[Path], Any], Sequence[Path]], Iterator[Any]]
 
@@ -27,6 +34,20 @@ FEWEST_A_PROCESS = 24
 MOST_PROCESSES = 8
 CHUNK = 8
 """Cells handed over at once: enough to make the handing over cheap, few enough that all processes end together."""
+
+
+def judged(results: Path, claims: str) -> tuple[Findings, list[Any]]:
+    """The findings of a results folder, and the verdicts on a sheet: the name of a shipped one, or a file.
+
+    Raises `UserError` where there is no finished cell, or the sheet cannot be read.
+    """
+    named = CONFIGS / "claims" / f"{claims}.yaml"
+    sheet = load_sheet(named if named.exists() else Path(claims))
+    folders, kernels = whole_cells(results), kernel_folders(results)
+    if not folders and not kernels:
+        raise UserError(f"there are no finished cells in {results}; run `make bench`")
+    findings = judge_kernels(judge_stored(folders), kernels)
+    return findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts"))
 
 
 def judge_stored(folders: Sequence[Path], processes: int | None = None) -> Findings:

@@ -1,27 +1,35 @@
-"""`python -m bench audit FILE`: recount a foreign record and flag what a reader must know before quoting it.
+"""`python -m bench audit FILE`: recount what somebody posted and flag what a reader must know before quoting it.
 
-It needs no model and runs nothing. It reads a file, recounts, and compares the record with itself, with what its author
-published (`AuditOptions`) and with physics; it cannot tell whether the file is an honest log of what ran.
+It needs no model and runs nothing. It reads a text, recounts, and compares the record with itself, with what its author
+published (`AuditOptions`), with a baseline's record and with physics; it cannot tell whether the text is an honest log
+of what ran.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from bench.audit.answer import answer, scope
+from bench.audit.compare import Comparison, comparisons, warmed
 from bench.audit.flags.acceptance import acceptance_flags, definitions
-from bench.audit.flags.contrasts import contrast, contrast_flags, ratios, speculation_rate, step_costs
+from bench.audit.flags.contrasts import contrast_flags, statistic_flag
+from bench.audit.flags.costs import cost_flags, cost_notes
+from bench.audit.flags.counters import counter_flags, counter_notes
+from bench.audit.flags.outputs import output_flags
+from bench.audit.flags.physics import physics_flags, physics_notes
+from bench.audit.flags.settings import setting_flags
 from bench.audit.flags.times import claim_flags, timing_flags
 from bench.audit.flags.tokens import token_flags
-from bench.audit.formats.llama_bench import read_record
 from bench.audit.options import AuditOptions
-from bench.audit.readings import Reading, explain, honest
-from bench.audit.trials import NAN, Flag, Record, Trial, baseline_arm, treatments
+from bench.audit.readings import Reading, explain, honest, readings
+from bench.audit.record import read_record, read_records
+from bench.audit.trials import NAN, Flag, Record, Trial
 from bench.errors import UserError
 
-MAX_ROWS = 40
-"""Trials printed one by one; the rest are counted."""
+Paths = Path | str | Sequence[Path | str]
 
 
 @dataclass(frozen=True)
@@ -30,11 +38,16 @@ class AuditReport:
 
     path: str
     format: str
+    answer: str
     trials: list[dict[str, object]]
     contrasts: list[dict[str, object]]
+    launches: list[dict[str, object]]
+    scope: list[str]
     notes: list[str]
     flags: list[Flag]
     claim: dict[str, object] | None = None
+    readings: list[dict[str, object]] = field(default_factory=list)
+    """Every reading of the trial that a published rate is of, or is nearest to."""
 
     @property
     def codes(self) -> list[str]:
@@ -47,36 +60,92 @@ class AuditReport:
         return 1 if self.flags else 0
 
 
-def audit(path: Path, options: AuditOptions | None = None) -> AuditReport:
-    """Judge one record. UserError where the file, or the options beside it, cannot be used."""
+def audit(path: Paths, options: AuditOptions | None = None) -> AuditReport:
+    """Judge one record, or several files as one. UserError where a file, or the options beside it, cannot be used."""
     options = options or AuditOptions()
     _check(options)
-    record = read_record(path, options.streams)
-    if not record.trials:
-        return AuditReport(
-            str(path),
-            record.format,
-            [],
-            [],
-            list(record.notes),
-            [Flag("EMPTY", f"{path}: has a header and no rows; a failed run is not 0 tok/s")],
-        )
-    against = read_record(options.against) if options.against else None
-    flags = token_flags(record, options) + timing_flags(record, options) + claim_flags(record, options)
-    flags += acceptance_flags(record, options) + contrast_flags(record, options, against)
+    paths = [path] if isinstance(path, Path | str) else list(path)
+    return judge(
+        read_records(paths, options.streams), options, read_record(options.against) if options.against else None
+    )
+
+
+def judge(record: Record, options: AuditOptions, against: Record | None = None) -> AuditReport:
+    """Judge a record that is read."""
+    found = comparisons(record, options, against)
+    flags = list(record.flags) + token_flags(record, options) + timing_flags(record, options)
+    flags += physics_flags(record, options) + claim_flags(record, options) + acceptance_flags(record, options)
+    flags += setting_flags(record, against, found) + output_flags(found) + contrast_flags(record, options, found)
+    flags += _statistics(found) + cost_flags(record, options) + counter_flags(record, options)
+    if against is not None:
+        flags += _of_baseline(against, options)
+        flags += [] if found else [_unmatched(record, against)]
+    if not record.trials and not record.launches and not flags:
+        flags = [Flag("EMPTY", f"{record.path}: has a header and no rows; a failed run is not 0 tok/s")]
+    flags = _unique(flags)
+    reading = explain(options.claim, list(record.trials), options.per) if options.claim is not None else None
+    notes = [
+        *record.notes,
+        *cost_notes(record, options),
+        *physics_notes(record, options),
+        *counter_notes(record, options),
+    ]
     return AuditReport(
-        str(path),
+        str(record.path),
         record.format,
-        [_counted(trial, options) for trial in record.trials],
-        _contrasts(record, options, against),
-        [*record.notes, *_notes(record, options)],
-        _unique(flags),
-        _claim(record, options),
+        answer(record, options, found, flags, reading),
+        [_counted(trial) for trial in record.trials],
+        [_contrast(one) for one in found],
+        [asdict(one) for one in record.launches],
+        scope(record, options, found),
+        [*notes, *_notes(record, options), *_warmed(found, flags)],
+        flags,
+        _claim(options, reading),
+        _readings(options, reading),
     )
 
 
 def _unique(flags: list[Flag]) -> list[Flag]:
     return list({(flag.code, flag.sentence): flag for flag in flags}.values())
+
+
+def _statistics(found: Sequence[Comparison]) -> list[Flag]:
+    """The choice of a statistic, for sides that are two texts."""
+    flags: list[Flag] = []
+    for one in found:
+        if one.kind in ("against", "run") and len(one.pairs) > 1:
+            flags += statistic_flag(
+                one.name, [t for p in one.pairs for t in p.treated], [t for p in one.pairs for t in p.base]
+            )
+    return flags
+
+
+def _of_baseline(against: Record, options: AuditOptions) -> list[Flag]:
+    """The baseline's own faults, named as its own: a slow denominator flatters."""
+    found = list(against.flags) + token_flags(against, AuditOptions()) + timing_flags(against, AuditOptions())
+    return [Flag(flag.code, f"baseline {against.path.name}, {flag.sentence}", flag.numbers) for flag in found]
+
+
+def _warmed(found: Sequence[Comparison], flags: Sequence[Flag]) -> list[str]:
+    """Ratios without the first repetitions, where one of them was cold."""
+    if not any(flag.code == "WARMUP" for flag in flags):
+        return []
+    pairs = [(one, warmed(one)) for one in found]
+    return [
+        f"{one.name}, the first repetition of each side left out: {kept.ratio:.3f}x, {kept.interval()[0]:.3f} to "
+        f"{kept.interval()[1]:.3f}"
+        for one, kept in pairs
+        if kept is not None and kept.known
+    ]
+
+
+def _unmatched(record: Record, against: Record) -> Flag:
+    have = ", ".join(dict.fromkeys(trial.label for trial in against.trials))[:160]
+    return Flag(
+        "NO_BASELINE",
+        f"no row of {record.path.name} has a row of the same test, depth, prompt and width in {against.path.name}, "
+        f"which has {have}",
+    )
 
 
 def _check(options: AuditOptions) -> None:
@@ -91,46 +160,55 @@ def _check(options: AuditOptions) -> None:
         raise UserError("--temperatures has a value below 0, expected numbers such as 0,0.7 or the word any")
 
 
-def _counted(trial: Trial, options: AuditOptions) -> dict[str, object]:
+def _counted(trial: Trial) -> dict[str, object]:
     """One row of the recount. Totals include the tokens of the prefill; rates do not, unless their name says so."""
     whole = trial.seconds + trial.prefill_seconds
     total = trial.distinct + trial.first + trial.prompt_tokens
+    timed = trial.seconds > 0
+    steady = trial.seconds - trial.startup_seconds
     return {
         "label": trial.label,
         "place": trial.place,
         "arm": trial.arm,
+        "prompt": trial.prompt,
+        "test": trial.test,
+        "depth": trial.depth,
+        "block": trial.block,
         "streams": trial.streams,
         "counted": trial.counted + trial.first,
         "distinct": trial.distinct + trial.first,
         "first": trial.first,
+        "emitted": trial.emitted,
         "seconds": trial.seconds,
         "per_answer_tok_s": trial.per_answer,
         "aggregate_tok_s": trial.aggregate,
-        "counted_tok_s": trial.counted / trial.seconds if trial.seconds > 0 and trial.counted else NAN,
+        "spread": trial.spread,
+        "counted_tok_s": trial.counted / trial.seconds if timed and trial.counted else NAN,
         "first_inside_tok_s": (trial.distinct + trial.first) / trial.seconds / trial.streams
-        if trial.seconds > 0 and trial.distinct
+        if timed and trial.distinct
         else NAN,
-        "steady_tok_s": (trial.distinct - trial.startup_distinct)
-        / (trial.seconds - trial.startup_seconds)
-        / trial.streams
-        if trial.startup_seconds and trial.seconds > trial.startup_seconds
+        "steady_tok_s": (trial.distinct - trial.startup_distinct) / steady / trial.streams
+        if trial.startup_seconds and steady > 0
         else NAN,
         "prefill_tok_s": trial.prefill_rate,
         "prefill_seconds": trial.prefill_seconds,
-        "answer_seconds": whole if math.isfinite(whole) else trial.seconds,
+        "answer_seconds": trial.answer_time if math.isfinite(trial.answer_time) else trial.seconds,
         "total_tok_s": total / whole if whole > 0 and trial.prompt_tokens else NAN,
         "rounds": trial.rounds,
         "drafted": trial.drafted,
         "tested": trial.tested,
         "accepted": trial.accepted,
         "acceptance": definitions(trial),
+        "positions": list(trial.positions),
+        "printed": dict(trial.printed),
+        "settings": dict(trial.settings),
+        "temperature": trial.temperature,
     }
 
 
-def _claim(record: Record, options: AuditOptions) -> dict[str, object] | None:
+def _claim(options: AuditOptions, reading: Reading | None) -> dict[str, object] | None:
     if options.claim is None:
         return None
-    reading: Reading | None = explain(options.claim, list(record.trials), options.per)
     if reading is None:
         return {"claim": options.claim, "trial": None, "reading": "none", "right": NAN}
     return {
@@ -141,123 +219,62 @@ def _claim(record: Record, options: AuditOptions) -> dict[str, object] | None:
     }
 
 
-def _contrasts(record: Record, options: AuditOptions, against: Record | None) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    base = baseline_arm(record) or ""
-    for arm in treatments(record):
-        estimate = contrast(record, arm, base)
-        if estimate is not None:
-            low, high = estimate.interval()
-            rows.append(
-                {
-                    "label": f"{arm} over {base}",
-                    "speedup": estimate.ratio,
-                    "ci_low": low,
-                    "ci_high": high,
-                    "units": f"{estimate.n_units} {estimate.units}",
-                }
-            )
-    rows += [
-        {"label": trial.label, "speedup": answer, "aggregate_speedup": total}
-        for trial, answer, total in ratios(record, options, against)
-    ]
-    return rows
+def _readings(options: AuditOptions, reading: Reading | None) -> list[dict[str, object]]:
+    if reading is None:
+        return []
+    rows = {(one.tok_s, one.words): one for one in readings(reading.trial)}
+    return [{"tok_s": one.tok_s, "reading": one.words, "published": one == reading} for one in rows.values()]
+
+
+def _contrast(one: Comparison) -> dict[str, object]:
+    low, high = one.estimate.interval()
+    return {
+        "label": one.name,
+        "kind": one.kind,
+        "streams": one.streams,
+        "speedup": one.estimate.ratio,
+        "aggregate_speedup": one.total,
+        "ci_low": low,
+        "ci_high": high,
+        "min_visible_effect": one.estimate.min_visible_effect,
+        "units": one.estimate.units,
+        "n": len(one.pairs),
+        "classes": one.by_class,
+        "rows": [
+            {
+                "prompt": pair.prompt,
+                "place": pair.treated[0].place,
+                "baseline": pair.base[0].place,
+                "speedup": pair.estimate.ratio,
+            }
+            for pair in one.pairs
+        ],
+    }
 
 
 def _notes(record: Record, options: AuditOptions) -> list[str]:
     notes = []
-    costs = step_costs(record)
-    if len(costs) > 1:
-        notes.append("step cost: " + ", ".join(f"width {width} {1e3 * cost:.1f} ms" for width, cost in costs.items()))
-        if options.acceptance is not None:
-            rates = {width: speculation_rate(costs, width - 1, options.acceptance) for width in costs}
-            best = max(rates, key=lambda width: rates[width])
-            notes.append(
-                f"at an acceptance of {options.acceptance:g}: "
-                + ", ".join(f"{width - 1} guesses {rate:.1f} tok/s" for width, rate in rates.items())
-                + f"; best with {best - 1}, drafting not counted"
-            )
     for trial in record.trials:
         if options.streams and trial.streams_known and options.streams != trial.streams:
             notes.append(
                 f"{options.streams} streams were claimed; {trial.label} has {trial.streams} answer(s) at a time"
             )
             break
+    single = [trial for trial in record.trials if len(trial.samples) == 1]
+    if single:
+        notes.append(f"{single[0].where}: one repetition, so no spread is known")
+    odd = {
+        trial.arm: trial for trial in record.trials if trial.arm and any(key.endswith("*") for key in trial.settings)
+    }
+    kept = [{key: value for key, value in trial.settings.items() if key.endswith("*")} for trial in odd.values()]
+    differ = sorted({key[:-1] for one in kept for key in one if one.get(key) != kept[0].get(key)})
+    if differ:
+        notes.append(f"the arms also differ in {', '.join(differ[:6])}")
+    forced = [trial.arm for trial in record.trials if "synthetic" in trial.arm.lower() or "forced" in trial.arm.lower()]
+    if forced:
+        notes.append(
+            f"{forced[0]}: an acceptance that was set by hand emits tokens that are not the model's; no record shows "
+            "that, and no "
+            "speed follows from it"
+        )
     return notes
-
-
-def format_audit(report: AuditReport) -> str:
-    """The report as text, flags last."""
-    lines = [
-        f"{report.path}: {report.format}, {len(report.trials)} timed row(s)",
-        *(f"  {note}" for note in report.notes),
-    ]
-    for row in report.trials[:MAX_ROWS]:
-        lines += _row_lines(row)
-    if len(report.trials) > MAX_ROWS:
-        lines.append(f"  and {len(report.trials) - MAX_ROWS} more")
-    for row in report.contrasts:
-        lines.append("  " + _contrast_line(row))
-    if report.claim is not None:
-        lines.append(_claim_line(report.claim))
-    lines += [f"{flag.code}  {flag.sentence}" for flag in report.flags]
-    lines.append(f"{len(report.flags)} flag(s): {', '.join(report.codes)}" if report.flags else "nothing flagged")
-    return "\n".join(lines)
-
-
-def _row_lines(row: dict[str, object]) -> list[str]:
-    """Two or three lines a trial: counts, rates, acceptance; what is not known is left out."""
-    lines = [f"{row['label']}" + (f" ({row['place']})" if row["place"] != row["label"] else "")]
-    if row["counted"]:
-        time = f" in {row['seconds']:.3f} s" if _known(row["seconds"]) else ""
-        outside = f", {row['first']} of them before the window" if row["first"] else ""
-        lines.append(
-            f"  counted {row['counted']}, distinct {row['distinct']}{outside}{time}, {row['streams']} answer(s)"
-        )
-    names = (
-        ("per_answer_tok_s", "one answer"),
-        ("aggregate_tok_s", "sum of answers"),
-        ("first_inside_tok_s", "first token inside"),
-        ("steady_tok_s", "start-up rounds left out"),
-        ("counted_tok_s", "as counted"),
-        ("prefill_tok_s", "prefill"),
-        ("total_tok_s", "total, prompt and generated"),
-    )
-    skip = set() if row["counted"] != row["distinct"] else {"counted_tok_s"}
-    skip |= set() if row["first"] else {"first_inside_tok_s"}
-    skip |= {"aggregate_tok_s"} if row["streams"] == 1 else set()
-    rates = [f"{words} {row[name]:.1f}" for name, words in names if name not in skip and _known(row[name])]
-    if rates:
-        lines.append("  tok/s: " + "; ".join(rates))
-    if _known(row["answer_seconds"]) and row["counted"]:
-        lines.append(
-            f"  time to one answer {row['answer_seconds']:.3f} s"
-            + ("" if _known(row["prefill_seconds"]) else ", prefill not recorded")
-        )
-    acceptance = row["acceptance"]
-    if isinstance(acceptance, dict) and acceptance and (row["drafted"] or row["accepted"]):
-        lines.append(
-            f"  guesses: drafted {row['drafted']}, tested {row['tested']}, accepted {row['accepted']} in "
-            f"{row['rounds']} steps: " + ", ".join(f"{name} {value:.3f}" for name, value in acceptance.items())
-        )
-    return lines
-
-
-def _contrast_line(row: dict[str, object]) -> str:
-    if "aggregate_speedup" in row:
-        return f"{row['label']}: one answer {row['speedup']:.2f}x, sum {row['aggregate_speedup']:.2f}x of the baseline"
-    if "ci_low" not in row or not _known(row["ci_high"]):
-        return f"{row['label']}: {row['speedup']:.3f}x, no interval"
-    interval = f"95 % interval {row['ci_low']:.3f} to {row['ci_high']:.3f} over {row['units']}"
-    return f"{row['label']}: {row['speedup']:.3f}x, {interval}"
-
-
-def _claim_line(claim: dict[str, object]) -> str:
-    if claim["trial"] is None:
-        return f"claim {claim['claim']:g} tok/s: no reading of the record gives it"
-    right = f"; put right {claim['right']:.1f} tok/s" if _known(claim["right"]) else ""
-    return f"claim {claim['claim']:g} tok/s is, for {claim['trial']}: {claim['reading']}{right}"
-
-
-def _known(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)

@@ -45,20 +45,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add FILE and the options of `python -m bench audit` to a parser."""
     parser.add_argument(
         "file",
-        type=Path,
+        nargs="+",
         metavar="FILE",
-        help="ledger, cell folder, llama-bench or llama-batched-bench output, or a CSV of steps or runs",
+        help="what somebody posted: a benchmark's output, a server's log, a profiler's table, a CSV, a ledger "
+        "or a cell folder; - reads standard input",
     )
+    parser.add_argument("--json", action="store_true", help="the report as JSON")
     parser.add_argument("--claim", type=float, metavar="TOK_S", help="published rate in tokens per second")
     parser.add_argument(
         "--per", choices=("answer", "aggregate"), default="answer", help="what the claim is sold as (default: answer)"
     )
     parser.add_argument("--speedup", type=float, metavar="X", help="published ratio to the baseline")
     parser.add_argument("--baseline", type=float, metavar="TOK_S", help="rate of the baseline")
-    parser.add_argument("--against", type=Path, metavar="FILE", help="record of the baseline")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="record of the baseline, compared row by row")
     parser.add_argument("--requested", type=int, metavar="N", help="tokens asked for, an answer")
     parser.add_argument("--streams", type=int, metavar="N", help="answers decoded at once")
-    parser.add_argument("--bytes-per-step", type=float, metavar="BYTES", help="bytes that one decode step reads")
+    parser.add_argument(
+        "--bytes-per-step",
+        type=float,
+        metavar="BYTES",
+        help="bytes that one decode step, or one launch of a kernel, reads",
+    )
     parser.add_argument("--bandwidth", type=float, metavar="GB_S", help="read bandwidth of the device")
     parser.add_argument("--acceptance", type=float, metavar="RATE", help="published acceptance rate, 0 to 1")
     parser.add_argument(

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 
+from bench.audit.numbers import rounding
 from bench.audit.trials import Trial
-from bench.judge.claims.arithmetic import half_last_digit
 
 LOOSE = 0.01
 """A rate that no reading gives to its last digit is compared again within this share of it."""
@@ -22,6 +21,7 @@ WORDS = {
     "PREFILL_IN_RATE": "prompt tokens inside",
     "PROMPT_RATE": "the speed of the prompt, not of generation",
     "PREFILL_TIME": "the prefill's time inside",
+    "PEAK": "the best second, not the mean",
 }
 
 
@@ -49,8 +49,7 @@ def readings(trial: Trial) -> list[Reading]:
         if tokens > 0 and seconds > 0:
             found.append(Reading(tokens / seconds, faults, tokens, seconds, trial))
 
-    repeated = trial.counted != trial.distinct
-    for counted in (False, True) if repeated else (False,):
+    for counted in (False, True) if trial.repeats else (False,):
         tokens = trial.counted if counted else trial.distinct
         base = ("DUPLICATE",) if counted else ()
         add(tokens, trial.seconds, *base)
@@ -65,19 +64,28 @@ def readings(trial: Trial) -> list[Reading]:
             whole = trial.seconds + trial.prefill_seconds
             add(tokens + trial.first, whole, *base, "PREFILL_TIME")
             add(tokens + trial.first + trial.prompt_tokens, whole, *base, "PREFILL_IN_RATE")
-    found += _others(trial)
-    return sorted(_with_answers(trial, found), key=lambda reading: len(reading.faults))
+    found += _printed(trial)
+    return sorted([*_with_answers(trial, found), *_own(trial)], key=lambda reading: len(reading.faults))
 
 
-def _others(trial: Trial) -> list[Reading]:
+def _printed(trial: Trial) -> list[Reading]:
     found: list[Reading] = []
     if math.isfinite(trial.prefill_rate):
         found.append(Reading(trial.prefill_rate, ("PROMPT_RATE",), trial.prompt_tokens, trial.prefill_seconds, trial))
     if trial.mixed_tokens and "pg" in trial.printed:
         found.append(Reading(trial.printed["pg"], ("PREFILL_IN_RATE",), trial.mixed_tokens, math.nan, trial))
-    if not trial.emits_known and math.isnan(trial.seconds) and "tok_s" in trial.printed:
+    for name, faults in (("total", ("PREFILL_IN_RATE",)), ("S", ("PREFILL_IN_RATE",)), ("peak", ("PEAK",))):
+        if name in trial.printed:
+            found.append(Reading(trial.printed[name], faults, 0, math.nan, trial))
+    if "tok_s" in trial.printed and not (trial.emits_known and trial.seconds > 0):
         found.append(Reading(trial.printed["tok_s"], (), 0, math.nan, trial))
     return found
+
+
+def _own(trial: Trial) -> list[Reading]:
+    """The rate of one answer as it is printed beside a sum."""
+    rate = trial.printed.get("answer_tok_s")
+    return [] if rate is None else [Reading(rate, (), 0, math.nan, trial)]
 
 
 def _with_answers(trial: Trial, found: list[Reading]) -> list[Reading]:
@@ -90,13 +98,6 @@ def _with_answers(trial: Trial, found: list[Reading]) -> list[Reading]:
         both.append(Reading(reading.tok_s, summed, reading.tokens, reading.seconds, trial))
         both.append(Reading(reading.tok_s / trial.streams, reading.faults, reading.tokens, reading.seconds, trial))
     return both
-
-
-def rounding(value: float) -> float:
-    """Half a unit of the last digit of a published figure: 0.05 for 38.1, 0.5 for 40."""
-    return half_last_digit(
-        str(Decimal(repr(value)).normalize().quantize(Decimal(1))) if value == int(value) else repr(value)
-    )
 
 
 def explain(value: float, trials: list[Trial], per: str = "answer") -> Reading | None:

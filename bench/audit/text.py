@@ -1,156 +1,172 @@
-"""Strict reading of text that somebody else wrote: what is wrong is named with its file, line and what was expected.
+"""Bytes that somebody else wrote, read with bounds and turned into lines of text. It knows no record format.
 
-It knows no record format.
+A file is refused with one sentence where it cannot be text. What a terminal, a forum or an editor has added to text
+(byte order marks, UTF-16, colours, control characters) is taken off here, once.
 """
 
 from __future__ import annotations
 
-import csv
+import codecs
 import gzip
-import io
-import math
+import re
+import stat
+import sys
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
 
-from bench.errors import UserError, nearest
+from bench.errors import UserError
 
-FORMATS = (
-    "a ledger.csv(.gz) or cell folder of this harness, llama-bench -o json or jsonl, llama-batched-bench's table "
-    "or --output-format jsonl, or a CSV of steps or runs"
+STDIN = "-"
+WHAT = (
+    "paste the output of a benchmark tool, a server's log, a profiler's table or a CSV; docs/audit.md lists the tools"
 )
-MAX_BYTES = 512 * 1024 * 1024
-"""Above this a record is not read: a ledger of a million tokens is 40 MB."""
-
-
-def read_text(path: Path) -> str:
-    """Contents of a text file, gzip undone. UserError where there is nothing to judge."""
-    if not path.exists():
-        raise UserError(f"{path}: no such file; give {FORMATS}")
-    try:
-        raw = _read_bytes(path)
-    except PermissionError as error:
-        raise UserError(f"{path}: may not be read; run: chmod u+r {path}") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: cannot be read as gzip ({error}); copy it again from its source") from error
-    if not raw.strip():
-        raise UserError(f"{path}: is empty; expected {FORMATS}")
-    if raw[:4] == b"GGUF":
-        raise UserError(f"{path}: is a model (GGUF), not a record; expected {FORMATS}")
-    if b"\0" in raw[:65536]:
-        raise UserError(f"{path}: is a binary file; expected {FORMATS}")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: byte {error.start} is not UTF-8 text; expected {FORMATS}") from error
-    head = text.lstrip()[:200].lower()
-    if head.startswith(("<!doctype", "<html", "<?xml")):
-        raise UserError(f"{path}: is a web page, not a record; download the raw file instead")
-    return text
-
-
-def _read_bytes(path: Path) -> bytes:
-    if path.stat().st_size > MAX_BYTES:
-        raise UserError(f"{path}: has {path.stat().st_size} bytes, more than {MAX_BYTES}; cut it to one run")
-    raw = path.read_bytes()
-    if raw[:2] != b"\x1f\x8b":
-        return raw
-    with gzip.GzipFile(fileobj=io.BytesIO(raw)) as stream:
-        text = stream.read(MAX_BYTES + 1)
-    if len(text) > MAX_BYTES:
-        raise UserError(f"{path}: unpacks to more than {MAX_BYTES} bytes; cut it to one run")
-    return text
+MAX_TEXT = 64 * 1024 * 1024
+"""Above this a pasted text is not read: what people post is a few kilobytes. Ledgers are streamed and have no limit."""
+HEAD = 64 * 1024
+IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"RIFF", b"II*\0", b"MM\0*")
+PACKED = {b"PK\x03\x04": "unzip", b"\xfd7zX": "xz -d", b"BZh": "bunzip2", b"\x28\xb5\x2f\xfd": "zstd -d"}
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_BARS = str.maketrans({"│": "|", "┃": "|", "║": "|", "\u00a0": " ", "\u2212": "-"})
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of a table: `line` is where it starts in the file, `cells` has every column of the header."""
+class Source:
+    """A text and where it is from; `name` is a path, or `-`."""
 
-    path: Path
-    line: int
-    cells: dict[str, str]
-
-    def error(self, sentence: str) -> UserError:
-        """The error to raise about this line."""
-        return UserError(f"{self.path}, line {self.line}: {sentence}")
-
-    def integer(self, column: str, low: int | None = None) -> int:
-        """A whole number, at least `low`."""
-        text = self.cells[column].strip()
-        try:
-            value = int(text)
-        except ValueError as error:
-            raise self.error(f"{column} is '{text}', expected a whole number") from error
-        if low is not None and value < low:
-            raise self.error(f"{column} is {value}, expected {low} or more")
-        return value
-
-    def number(self, column: str, low: float | None = None) -> float:
-        """A finite number, at least `low`."""
-        text = self.cells[column].strip()
-        try:
-            value = float(text)
-        except ValueError as error:
-            raise self.error(f"{column} is '{text}', expected a number") from error
-        if not math.isfinite(value):
-            raise self.error(f"{column} is '{text}', expected a finite number")
-        if low is not None and value < low:
-            raise self.error(f"{column} is {text}, expected {low:g} or more")
-        return value
-
-    def integers(self, column: str) -> list[int]:
-        """Whole numbers between spaces; a list in square brackets and commas is the same."""
-        text = self.cells[column].strip().strip("[]").replace(",", " ")
-        try:
-            return [int(part) for part in text.split()]
-        except ValueError as error:
-            raise self.error(f"{column} is '{text[:60]}', expected whole numbers between spaces") from error
+    name: str
+    text: str
+    notes: tuple[str, ...] = ()
 
 
-def csv_rows(path: Path, text: str) -> tuple[list[str], list[Row]]:
-    """Header and rows of a CSV (comma, semicolon or tab; lines that start with # are skipped)."""
-    lines = [
-        (number, line)
-        for number, line in enumerate(text.splitlines(), 1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
-    if not lines:
-        raise UserError(f"{path}: has comments and no table; expected {FORMATS}")
-    first = lines[0][1]
-    delimiter = max(",;\t", key=first.count)
-    header: list[str] = []
-    rows: list[Row] = []
-    for number, line in lines:
-        try:
-            fields = next(csv.reader([line], delimiter=delimiter, strict=True))
-        except csv.Error as error:
-            raise UserError(f"{path}, line {number}: {error}; expected one record a line") from error
-        if not header:
-            header = _header(path, number, fields)
-        elif len(fields) != len(header):
-            raise UserError(
-                f"{path}, line {number}: {len(fields)} fields, expected {len(header)} ({', '.join(header)})"
-            )
-        else:
-            rows.append(Row(path, number, dict(zip(header, fields, strict=True))))
-    return header, rows
+def read_source(path: Path | str) -> Source:
+    """The text of a file, or of standard input for `-`. UserError where there is nothing to judge."""
+    name = str(path)
+    raw = _stdin() if name == STDIN else _bounded(Path(path))
+    return source_of(name, raw)
 
 
-def _header(path: Path, line: int, fields: Iterable[str]) -> list[str]:
-    names = [name.strip() for name in fields]
-    for name in names:
-        if not name:
-            raise UserError(f"{path}, line {line}: a column of the header has no name")
-        if names.count(name) > 1:
-            raise UserError(f"{path}, line {line}: column '{name}' stands twice in the header")
-    return names
+def source_of(name: str, raw: bytes) -> Source:
+    """The text in some bytes, after the refusals."""
+    _refuse(name, raw)
+    text, notes = _decode(name, raw)
+    head = text.lstrip()[:200].lower()
+    if head.startswith(("<!doctype", "<html", "<?xml")):
+        raise UserError(f"{name}: is a web page, not a record; copy the text out of it, or download the raw file")
+    return Source(name, _ESCAPES.sub("", text), notes)
 
 
-def need_columns(path: Path, header: list[str], wanted: Iterable[str]) -> None:
-    """UserError that names the first column that is missing, and what stands there that resembles it."""
-    for name in wanted:
-        if name not in header:
-            rest = [column for column in header if column not in wanted]
-            hint = f"; {nearest(name, rest)}" if rest else ""
-            raise UserError(f"{path}, line 1: column '{name}' is missing{hint}")
+def lines_of(text: str) -> list[str]:
+    """The lines of a text without what cannot be seen. Only line feeds end a line, as in every editor's numbering."""
+    return [_UNSEEN.sub("", line.rstrip().rsplit("\r", 1)[-1]).translate(_BARS).rstrip() for line in text.split("\n")]
+
+
+def check_file(path: Path) -> None:
+    """UserError for what is no ordinary file: reading a pipe or a device may never end."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file; {WHAT}") from error
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path!s}: cannot be looked at ({error})") from error
+    if stat.S_ISREG(mode):
+        return
+    kinds = (
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISDIR, "a folder"),
+    )
+    kind = next((word for test, word in kinds if test(mode)), "no ordinary file")
+    raise UserError(f"{path}: is {kind}, not a file; to read what a program prints: PROGRAM | python -m bench audit -")
+
+
+def opened(path: Path) -> IO[bytes]:
+    """The bytes of a file, gzip undone as they are read. UserError where it may not be read."""
+    check_file(path)
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise UserError(f"{path}: may not be read ({error.strerror}); run: chmod u+r {path}") from error
+    packed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    if not packed:
+        return file
+    file.close()
+    return cast(IO[bytes], gzip.open(path, "rb"))
+
+
+def head_of(path: Path) -> bytes:
+    """The first bytes of a file, unpacked."""
+    with opened(path) as stream:
+        return _read(path, stream, HEAD)
+
+
+def _read(path: Path, stream: IO[bytes], size: int) -> bytes:
+    try:
+        return stream.read(size)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: cannot be read ({error}); copy it again from its source") from error
+
+
+def _bounded(path: Path) -> bytes:
+    with opened(path) as stream:
+        raw = _read(path, stream, MAX_TEXT + 1)
+    return _within(str(path), raw)
+
+
+def _stdin() -> bytes:
+    return _within(STDIN, sys.stdin.buffer.read(MAX_TEXT + 1))
+
+
+def _within(name: str, raw: bytes) -> bytes:
+    if len(raw) > MAX_TEXT:
+        raise UserError(f"{name}: has more than {MAX_TEXT} bytes of text; cut it to the runs in question")
+    return raw
+
+
+def _refuse(name: str, raw: bytes) -> None:
+    if not raw.strip(b" \t\r\n\0\xef\xbb\xbf\xff\xfe"):
+        raise UserError(f"{name}: is empty; {WHAT}")
+    if raw[:4] == b"GGUF" or raw[:4] == b"FUGG":
+        raise UserError(f"{name}: is a model (GGUF), not a record; to check a model: python -m bench doctor")
+    if raw[:6] == b"SQLite":
+        raise UserError(f"{name}: is a database of another kind than rocpd's or nsys's; export it as CSV")
+    if raw.startswith(IMAGES) and b"\0" in raw[:4096]:
+        raise UserError(f"{name}: is an image; numbers are not read off pictures, copy the text itself")
+    if raw[:5] == b"%PDF-":
+        raise UserError(f"{name}: is a PDF; copy the text out of it")
+    for magic, command in PACKED.items():
+        if raw.startswith(magic):
+            raise UserError(f"{name}: is packed; run {command} on it first")
+
+
+def _decode(name: str, raw: bytes) -> tuple[str, tuple[str, ...]]:
+    """Text by its byte order mark, by its zero bytes, as UTF-8, or as Windows writes it."""
+    for mark, code in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
+        if raw.startswith(mark):
+            note = () if code == "utf-8" else ("UTF-16, as PowerShell writes it",)
+            return raw[len(mark) :].decode(code, errors="replace"), note
+    zeros = raw[:HEAD].count(0)
+    if zeros:
+        code = "utf-16-le" if raw[1:HEAD:2].count(0) >= raw[0:HEAD:2].count(0) else "utf-16-be"
+        text = raw.decode(code, errors="replace") if zeros > len(raw[:HEAD]) // 3 else "\0"
+        if _UNSEEN.search(text[:HEAD].replace("\r", "")):
+            raise UserError(f"{name}: is a binary file; {WHAT}")
+        return text, ("UTF-16 without its mark",)
+    try:
+        return raw.decode("utf-8"), ()
+    except UnicodeDecodeError as error:
+        if error.start >= len(raw) - 3:  # a text cut inside a letter
+            return raw[: error.start].decode("utf-8"), ()
+    text = raw.decode("cp1252", errors="replace")
+    if len(_UNSEEN.findall(text[:HEAD].replace("\r", ""))) > len(text[:HEAD]) // 100:
+        raise UserError(f"{name}: is a binary file; {WHAT}")
+    return text, ("not UTF-8; read as Windows-1252",)

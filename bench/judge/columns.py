@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from operator import attrgetter
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 SHARE, DIFFERENCE, BYTES, RATIO = "share", "difference", "bytes", "ratio"
 """Units that are printed in a way of their own: a share of 1, and the difference of two, as a percentage, bytes in MiB;
 a ratio has no unit."""
 CONDITIONS = "conditions"
 """The column that holds what is true of a whole cell: asked through, never told itself."""
-ENDS = ("low", "high")
 _KEY = "column"
 
 
@@ -60,9 +59,10 @@ def column(
     default: Any = MISSING, default_factory: Any = MISSING,
 ) -> Any:  # fmt: skip
     """A field of a table. `interval` names the columns of its ends, or their stem: `ci` for `ci_low` and `ci_high`."""
-    ends = interval if isinstance(interval, tuple) else tuple(f"{interval}_{end}" * bool(interval) for end in ENDS)
+    if isinstance(interval, str):
+        interval = (f"{interval}_low", f"{interval}_high") if interval else ("", "")
     metrics = (metric,) if isinstance(metric, str) else metric
-    about = Column("", help, unit, decimals, words, *ends, scaled_by, metrics, written, formerly, place)
+    about = Column("", help, unit, decimals, words, *interval, scaled_by, metrics, written, formerly, place)
     if default_factory is not MISSING:
         return field(default_factory=default_factory, metadata={_KEY: about})
     return field(default=default, metadata={_KEY: about})
@@ -131,11 +131,11 @@ def table(kind: type[R]) -> type[R]:
     Raises TypeError for an interval whose ends are no columns.
     """
     made = dataclass(frozen=True, slots=True, eq=False, kw_only=True)(kind)
-    every = {one.name: _column(one.name, one.metadata[_KEY]) for one in fields(made)}  # type: ignore[arg-type]
+    every = {one.name: _column(one.name, one.metadata[_KEY]) for one in fields(cast(Any, made))}
     made.columns = dict(sorted(every.items(), key=lambda item: item[1].place))
     former = {one.formerly: name for name, one in every.items() if one.formerly}
     made.attribute_of = {name: name for name in every} | former
-    made.unpack = staticmethod(attrgetter(*made.columns))  # type: ignore[assignment]
+    made.unpack = staticmethod(attrgetter(*made.columns))
     for one in made.columns.values():
         for other in filter(None, (one.low, one.high, one.scaled_by)):
             if other not in every:

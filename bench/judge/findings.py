@@ -36,7 +36,8 @@ class Findings:
 
     if TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> list[Any]: ...
+        def __getattr__(self, name: str) -> list[Any]:
+            """Every table is an attribute."""
 
     def __repr__(self) -> str:
         return f"Findings({', '.join(f'{name}={getattr(self, name)!r}' for name in TABLES)})"

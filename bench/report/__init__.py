@@ -9,13 +9,4 @@ from __future__ import annotations
 from bench.report.page.markdown import write_report
 from bench.report.terminal.verdicts import print_predictions, print_verdicts
 
-__all__ = ["print_predictions", "print_verdicts", "write_figures", "write_report"]
-
-
-def __getattr__(name: str) -> object:
-    """`write_figures` is looked up late: nothing else here needs the figure modules."""
-    if name == "write_figures":
-        from bench.report.figures.drawing import write_figures
-
-        return write_figures
-    raise AttributeError(f"module 'bench.report' has no attribute '{name}'")
+__all__ = ["print_predictions", "print_verdicts", "write_report"]

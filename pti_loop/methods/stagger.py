@@ -40,7 +40,7 @@ SPEC = Spec(
     answers="copies", layout="sequences", most_streams=8,
     variants=(
         Variant({"emission": "published"}, "PTI's published loop, {streams} streams", repeats=True),
-        Variant({"emission": "distinct"}, "the same, each token said once, {streams} streams"),
+        Variant({"emission": "distinct"}, "staggered copies, each token said once, {streams} streams"),
         Variant({"stop": "rounds"}, by_rounds=True),
     ),
 )  # fmt: skip

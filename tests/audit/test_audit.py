@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.audit.audit import audit, format_audit
+from bench.audit.audit import audit
 from bench.audit.options import ANY_TEMPERATURE, AuditOptions, add_arguments, options_from
+from bench.audit.show import format_audit
 from bench.errors import UserError
 from bench.records.cells import write_cell
 from bench.records.rows import TABLES, Emit, Round, Run
@@ -39,7 +40,7 @@ def test_command_line_options() -> None:
     assert (options.claim, options.requested, options.streams) == (38.1, 80, 4)
     assert (options.bytes_per_step, options.bandwidth, options.temperatures) == (24e9, 1024.0, ANY_TEMPERATURE)
     assert options_from(parser.parse_args(["x.csv"])) == AuditOptions()
-    names = {action.dest for action in parser._actions} - {"help", "file"}
+    names = {action.dest for action in parser._actions} - {"help", "file", "json"}
     assert names == {field.name for field in dataclasses.fields(AuditOptions)}
 
 
@@ -52,20 +53,55 @@ def stored(folder: Path, evaluated: int = 7, accepted: int = 1, streams: int = 1
         per_round = 2 if wide and streams == 1 else 1
         answers = streams if wide else 1
         emits += [Emit(number, s, 0, 1, -1, "prefill", start) for s in range(answers)]
-        for turn in range(12):
-            rounds.append(Round(number, turn, "steady", 2 if wide else 1, 0, length, 0, 0, length,
-                                *((1, 1, accepted) if per_round == 2 else (0, 0, 0))))  # fmt: skip
-            emits += [Emit(number, s, turn * per_round + k + 1, 2, turn, "verified", start + (turn + 1) * length)
-                      for s in range(answers) for k in range(per_round)]  # fmt: skip
-        runs.append(Run(number, 0, number, arm, "p", "prose", 1, 7, evaluated, 25, 10**8, start, start + 12 * length,
-                        12 * length, 2000.0, 50.0))  # fmt: skip
+        for turn in range(24 // per_round):
+            rounds.append(
+                Round(
+                    number,
+                    turn,
+                    "steady",
+                    2 if wide else 1,
+                    0,
+                    length,
+                    0,
+                    0,
+                    length,
+                    *((1, 1, accepted) if per_round == 2 else (0, 0, 0)),
+                )
+            )
+            emits += [
+                Emit(number, s, turn * per_round + k + 1, 2, turn, "verified", start + (turn + 1) * length)
+                for s in range(answers)
+                for k in range(per_round)
+            ]
+        runs.append(
+            Run(
+                number,
+                0,
+                number,
+                arm,
+                "p",
+                "prose",
+                1,
+                7,
+                evaluated,
+                25,
+                10**8,
+                start,
+                start + 24 // per_round * length,
+                24 // per_round * length,
+                2000.0,
+                50.0,
+            )
+        )
     engine = {"n_seq_max": 1, "n_ctx": 256, "type_k": "f16"}
     write_cell(
         folder / "0123456789ab",
-        config={"temperature": 0.0}, env={}, status={"state": "done", "reason": "", "seconds": 1.0},
+        config={"temperature": 0.0},
+        env={},
+        status={"state": "done", "reason": "", "seconds": 1.0},
         facts={"engine": {"baseline": engine, "treatment": engine | {"n_seq_max": 2}}},
         tables={"runs": runs, "rounds": rounds, "ledger": emits},
-    )  # fmt: skip
+    )
     assert set(TABLES) >= {"runs", "rounds", "ledger"}
     return folder / "0123456789ab"
 
@@ -92,8 +128,15 @@ def test_a_cell_of_two_answers(tmp_path: Path) -> None:
 
 def test_text_of_a_report_names_what_it_recounted(tmp_path: Path) -> None:
     text = format_audit(look(tmp_path, batched((900, 100, 4, 4.0, 8.0)), claim=50.0, baseline=25.0))
-    for part in ("llama-batched-bench jsonl", "counted 400, distinct 400", "one answer 12.5", "sum of answers 50.0",
-                 "prefill 900.0", "one answer 0.50x, sum 2.00x", "AGGREGATE_AS_PER_ANSWER"):  # fmt: skip
+    for part in (
+        "llama-batched-bench",
+        "counted 400, distinct 400",
+        "one answer 12.5",
+        "sum of answers 50.0",
+        "prefill 900.0",
+        "one answer 0.50x, sum 2.00x",
+        "AGGREGATE_AS_PER_ANSWER",
+    ):
         assert part in text, text
 
 

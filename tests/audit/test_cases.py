@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.audit.audit import AuditReport, audit, format_audit
+from bench.audit.audit import AuditReport, audit
 from bench.audit.flags.acceptance import definitions
-from bench.audit.flags.contrasts import speculation_rate, statistics_of
-from bench.audit.formats.llama_bench import read_record
+from bench.audit.flags.contrasts import statistics_of
+from bench.audit.flags.costs import speculation_rate
 from bench.audit.options import ANY_TEMPERATURE, AuditOptions
+from bench.audit.record import read_record
+from bench.audit.show import format_audit
 from bench.audit.trials import Flag
 
 LEDGER = "run,stream,position,token,round,source,t_ns\n"
@@ -35,8 +37,10 @@ def published_loop(rounds: int, streams: int, seconds: float) -> str:
     rows = ["0,0,0,1000,-1,prefill,0"]
     for number in range(rounds):
         moment = round((number + 1) * seconds / rounds * 1e9)
-        rows += [f"0,0,{number + 1 + k},{1001 + number + k},{number},{'unverified' if k else 'verified'},{moment}"
-                 for k in range(streams)]  # fmt: skip
+        rows += [
+            f"0,0,{number + 1 + k},{1001 + number + k},{number},{'unverified' if k else 'verified'},{moment}"
+            for k in range(streams)
+        ]
     return LEDGER + "\n".join(rows) + "\n"
 
 
@@ -51,8 +55,10 @@ def test_published_loop_from_its_ledger_alone(tmp_path: Path) -> None:
     assert "counted 317, distinct 83" in text and "put right 10.0 tok/s" in text and report.exit_code == 1
 
 
-@pytest.mark.parametrize(("streams", "claim", "counted", "distinct", "right"),
-                         [(2, 30.5, 159, 81, 15.5), (3, 33.9, 238, 82, 11.7), (4, 38.1, 317, 83, 10.0)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("streams", "claim", "counted", "distinct", "right"),
+    [(2, 30.5, 159, 81, 15.5), (3, 33.9, 238, 82, 11.7), (4, 38.1, 317, 83, 10.0)],
+)
 def test_published_widths(
     tmp_path: Path, streams: int, claim: float, counted: int, distinct: int, right: float
 ) -> None:
@@ -92,7 +98,9 @@ def test_c04_prompt_tokens_in_the_rate(tmp_path: Path) -> None:
 def test_c06_above_the_bound(tmp_path: Path) -> None:
     options = {"bytes_per_step": 24e9, "bandwidth": 1000.0}
     assert flag(look(tmp_path, "arm,tok_s\nx,60\n", **options), "IMPOSSIBLE").numbers == {
-        "rate": 60.0, "bound": pytest.approx(41.667, abs=1e-3)}  # fmt: skip
+        "rate": 60.0,
+        "bound": pytest.approx(41.667, abs=1e-3),
+    }
     assert look(tmp_path, "arm,tok_s\nx,41\n", **options).exit_code == 0
 
 
@@ -120,9 +128,26 @@ def test_c10_records_that_differ_in_one_setting(tmp_path: Path) -> None:
 
 
 def test_c11_aggregate_and_one_answer(tmp_path: Path) -> None:
-    row = {"n_kv_max": 4096, "n_batch": 2048, "n_ubatch": 512, "flash_attn": 0, "is_pp_shared": 0, "n_gpu_layers": 0,
-           "n_threads": 2, "n_threads_batch": 2, "pp": 16, "tg": 64, "pl": 4, "n_kv": 320, "t_pp": 0.1,
-           "speed_pp": 640.0, "t_tg": 3.2, "speed_tg": 80.0, "t": 3.3, "speed": 96.969697}  # fmt: skip
+    row = {
+        "n_kv_max": 4096,
+        "n_batch": 2048,
+        "n_ubatch": 512,
+        "flash_attn": 0,
+        "is_pp_shared": 0,
+        "n_gpu_layers": 0,
+        "n_threads": 2,
+        "n_threads_batch": 2,
+        "pp": 16,
+        "tg": 64,
+        "pl": 4,
+        "n_kv": 320,
+        "t_pp": 0.1,
+        "speed_pp": 640.0,
+        "t_tg": 3.2,
+        "speed_tg": 80.0,
+        "t": 3.3,
+        "speed": 96.969697,
+    }
     report = look(tmp_path, json.dumps(row) + "\n", claim=80.0, baseline=26.0)
     assert report.trials[0]["aggregate_tok_s"] == pytest.approx(80.0)
     assert report.trials[0]["per_answer_tok_s"] == pytest.approx(20.0)
@@ -136,8 +161,10 @@ def test_c11_aggregate_and_one_answer(tmp_path: Path) -> None:
 
 def test_c12_degraded_denominator(tmp_path: Path) -> None:
     report = look(tmp_path, "arm,tok_s\npacked,26\nsolo,8\nbaseline,20\n")
-    assert flag(report, "DEGRADED_DENOMINATOR").numbers == {"speedup": pytest.approx(1.3),
-                                                            "same_context": pytest.approx(3.25)}  # fmt: skip
+    assert flag(report, "DEGRADED_DENOMINATOR").numbers == {
+        "speedup": pytest.approx(1.3),
+        "same_context": pytest.approx(3.25),
+    }
     assert report.contrasts[0]["speedup"] == pytest.approx(1.3)
     assert "DEGRADED_DENOMINATOR" not in look(tmp_path, "arm,tok_s\npacked,26\nsolo,20\nbaseline,20\n").codes
     only = flag(look(tmp_path, "arm,tok_s\npacked,26\nsolo,8\n"), "DEGRADED_DENOMINATOR")

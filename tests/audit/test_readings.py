@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.audit.formats.llama_bench import read_record
-from bench.audit.readings import explain, rounding
+from bench.audit.numbers import rounding
+from bench.audit.readings import explain
+from bench.audit.record import read_record
 from tests.audit.audit_records import clean, ledger, look
 
 CLAIMS = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -95,3 +97,16 @@ def test_a_metric_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch) -> N
     each = [row["drafted"] for row in findings.drafted]
     assert len(each) == 2 and each[0] > 0
     assert findings.drafted_in_all[0]["drafted"] == sum(each)
+
+
+def test_the_guide_s_table_works_as_it_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "extend.md").read_text(encoding="utf-8")
+    section = guide.split("## A metric, a check, a figure")[1].split("\n## ")[0]
+    name, row, maker = re.findall(r'"(\w+)": Table\("([\w.:]+)", "([\w.:]+)"\)', section)[0]
+    module = ModuleType(row.partition(":")[0])
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(section.split("```python")[1].split("```")[0], module.__dict__)
+    monkeypatch.setitem(TABLES, name, Table(row, maker))
+    (found,) = getattr(judge([guess_cell()]), name)
+    assert found["drafted"] > 0 and found["window"] == found["parameters"]["window"]
+    assert columns_of(name)["drafted"].metrics == ("guesses",)

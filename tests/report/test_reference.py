@@ -12,7 +12,7 @@ from bench.judge import judge
 from bench.readme import REFERENCE, ROOT, put, table
 from bench.records.cells import load_cells
 
-REGENERATE = "make report ARGS='results=results/reference reports=reports/reference' && python -m bench.report.readme"
+REGENERATE = "make report ARGS='results=results/reference reports=reports/reference' && python -m bench.readme"
 
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bench.judge.measure.step_curves import curves
+from bench.judge.measure.curve import curves
 from bench.plan.config import Config, EngineConfig
 from bench.records.rows import Step
 from bench.run import settling

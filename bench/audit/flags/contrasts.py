@@ -1,94 +1,61 @@
-"""What is wrong with a comparison: no baseline, unequal conditions, a weak denominator, order, noise, cost cliffs.
+"""What is wrong with a comparison: no baseline, a weak denominator, order, noise, a gain that is none or not this one.
 
-It knows nothing about single tokens. The estimator is `bench.judge.measure.intervals`; others are shown to say how far
+It knows nothing about single tokens. The estimator is that of `bench.audit.compare`; others are shown to say how far
 the choice of a statistic would have moved the figure.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator
-from itertools import pairwise
 
-import numpy as np
-
+from bench.audit.compare import Comparison, level, rates
 from bench.audit.flags.times import drift
+from bench.audit.numbers import rounding
 from bench.audit.options import AuditOptions
-from bench.audit.readings import LOOSE, rounding
+from bench.audit.readings import LOOSE
 from bench.audit.trials import SOLO, Flag, Record, Trial, baseline_arm, of_arm, treatments
-from bench.judge.measure.intervals import Estimate
-from bench.judge.measure.layout import design
 
 ESTIMATORS = 0.05
 """Statistics of the same numbers that differ by more than this need a choice made before the run."""
-CLIFF = 1.05
-"""A width is behind a cliff when it costs this much more than its share of tokens."""
-BY_DESIGN = {"cell": ("n_seq_max", "n_ctx")}
-"""Settings in which the harness's own arms differ: its baseline has a context of its own, `solo` the treatment's."""
+EQUAL = 1.01
+"""An interval that spans 1 and could have shown so small an effect says equal, not unknown."""
+BELOW = 0.005
+"""A ratio without an interval is below 1 from here on: printed rates are rounded."""
+CHEAP = 0.8
+"""A verifying step that takes less than this share of a plain step belongs to another model or setting."""
 
 
-def contrast_flags(record: Record, options: AuditOptions, against: Record | None = None) -> list[Flag]:
-    """Flags about ratios. `against` is the baseline's record."""
-    flags = list(_no_baseline(record, options, against)) + list(_not_comparable(record, against))
-    flags += _degraded(record, options)
+def contrast_flags(record: Record, options: AuditOptions, found: list[Comparison]) -> list[Flag]:
+    """Flags about ratios."""
+    flags = [*_no_baseline(record, options, found), *_degraded(record, found)]
     for arm in treatments(record):
-        flags += _order(record, arm) + list(_noise(record, arm)) + list(_statistic(record, arm))
-    flags += [*_arm_drift(record), *_no_gain(record, options, against), *_summed(record, options, against)]
-    flags += _cliff(record)
-    return flags
+        flags += [*_order(record, arm), *_statistic(arm, record)]
+    for one in found:
+        flags += [*_noise(one, options), *_gain(one, options), *_traded(one), *_cheap_verify(one)]
+    return [*flags, *_arm_drift(record), *_summed(found, options), *_unpaired(record, found)]
 
 
-def rate(trial: Trial) -> float:
-    """The rate that arms are compared by: one answer's."""
-    return trial.per_answer
+def asked(one: Comparison, options: AuditOptions) -> bool:
+    """Whether a comparison is one that somebody makes: not two runs pasted below each other, nor a table of widths."""
+    if one.kind == "width":
+        return False
+    return (
+        one.kind != "run"
+        or options.speedup is not None
+        or any(trial.guesses for pair in one.pairs for trial in pair.treated)
+    )
 
 
-def level(trials: list[Trial], per: str = "answer") -> float:
-    """Geometric mean of the rates of trials; nan where there is none."""
-    values = [trial.aggregate if per == "aggregate" else rate(trial) for trial in trials]
-    rates = [value for value in values if math.isfinite(value) and value > 0]
-    return math.exp(sum(map(math.log, rates)) / len(rates)) if rates else math.nan
+def _ratio(one: Comparison, options: AuditOptions) -> float:
+    return one.total if options.per == "aggregate" else one.estimate.ratio
 
 
-def baseline_rate(record: Record, options: AuditOptions, against: Record | None) -> float:
-    """The denominator that is known, nan where none is: given by hand, by a record, or by an arm or a width of 1."""
-    if options.baseline:
-        return options.baseline
-    if against is not None:
-        return max((rate(t) for t in against.trials if t.streams == 1 and math.isfinite(rate(t))), default=math.nan)
-    base = baseline_arm(record)
-    if base is not None:
-        return level(of_arm(record, base))
-    if record.format.startswith("llama-batched"):
-        return max((rate(t) for t in record.trials if t.streams == 1 and math.isfinite(rate(t))), default=math.nan)
-    return math.nan
-
-
-def differing_settings(left: dict[str, str], right: dict[str, str], ignore: tuple[str, ...] = ()) -> dict[str, str]:
-    """Keys that differ, with both values; a key that one side lacks differs as well."""
-    keys = [key for key in dict.fromkeys([*left, *right]) if key not in ignore]
-    return {
-        key: f"{left.get(key, 'not said')} against {right.get(key, 'not said')}"
-        for key in keys
-        if left.get(key) != right.get(key)
-    }
-
-
-def contrast(record: Record, arm: str, base: str) -> Estimate | None:
-    """Ratio of two arms, by the estimator of the harness: prompts are blocks, replicates pair in order."""
-    trials = [trial for trial in record.trials if trial.arm in (arm, base) and rate(trial) > 0]
-    if not trials:
-        return None
-    arms = np.array([trial.arm for trial in trials])
-    _, prompts = np.unique([trial.prompt for trial in trials], return_inverse=True)
-    layout = design(arms, prompts, prompts, np.arange(len(trials)), arm, base)
-    return layout.contrast(np.log([rate(trial) for trial in trials])) if layout else None
-
-
-def _no_baseline(record: Record, options: AuditOptions, against: Record | None) -> Iterator[Flag]:
+def _no_baseline(record: Record, options: AuditOptions, found: list[Comparison]) -> Iterator[Flag]:
     wanted = options.speedup is not None or any(map(_speculates, record.trials))
-    wanted |= options.acceptance is not None and any(math.isfinite(trial.aggregate) for trial in record.trials)
-    if not wanted or math.isfinite(baseline_rate(record, options, against)):
+    wanted |= options.acceptance is not None and bool(rates(record.trials))
+    if not wanted or found or record.launches or options.baseline or options.against:
         return
     missing = ["the same model's plain rate on the same machine and build (--baseline TOK_S or --against FILE)"]
     missing += [] if any(trial.settings for trial in record.trials) else ["the engine's build and settings"]
@@ -99,248 +66,260 @@ def _no_baseline(record: Record, options: AuditOptions, against: Record | None) 
 def _speculates(trial: Trial) -> bool:
     """Whether a trial shows anything beside one token a step of one answer."""
     per_step = trial.emits is not None and trial.rounds is not None and trial.counted > trial.rounds
-    return trial.guesses or trial.streams > 1 or per_step
+    return trial.guesses or per_step or (trial.streams > 1 and trial.test not in ("serving", "throughput"))
 
 
-def _not_comparable(record: Record, against: Record | None) -> Iterator[Flag]:
-    base = baseline_arm(record)
-    pairs: list[tuple[str, Trial, Trial]] = []
-    if base is not None:
-        pairs += [(arm, of_arm(record, arm)[0], of_arm(record, base)[0]) for arm in treatments(record)]
-    if against is not None:
-        if record.format != against.format:
-            yield Flag(
-                "NOT_COMPARABLE",
-                f"{record.format} against {against.format}: two tools time different things; measure both with one",
-            )
-        pairs.append((record.path.name, *_like(record, against)))
-    for name, left, right in pairs:
-        odd = differing_settings(left.settings, right.settings, BY_DESIGN.get(record.format, ()))
-        if left.temperature != right.temperature:
-            odd["temperature"] = f"{left.temperature} against {right.temperature}"
-        if odd:
-            listed = ", ".join(f"{key} ({values})" for key, values in odd.items())
-            yield Flag("NOT_COMPARABLE", f"{name} and its baseline differ in {listed}", {"keys": len(odd)})
-
-
-def _like(record: Record, against: Record) -> tuple[Trial, Trial]:
-    """The rows of two records to compare: the first that time the same test, or else the first that have a rate."""
-    timed = [[t for t in side.trials if math.isfinite(t.aggregate)] or list(side.trials) for side in (record, against)]
-    for left in timed[0]:
-        for right in timed[1]:
-            if left.label == right.label:
-                return left, right
-    return timed[0][0], timed[1][0]
-
-
-def _degraded(record: Record, options: AuditOptions) -> list[Flag]:
+def _degraded(record: Record, found: list[Comparison]) -> Iterator[Flag]:
     solo = level(of_arm(record, SOLO))
     if math.isnan(solo):
-        return []
-    base = baseline_rate(record, options, None)
-    arms = treatments(record) or [arm for arm in record.arms if arm != SOLO]
-    flags = []
-    for arm in arms:
+        return
+    base = level(of_arm(record, baseline_arm(record) or ""))
+    for arm in treatments(record) or [arm for arm in record.arms if arm != SOLO]:
         treated = level(of_arm(record, arm))
-        if math.isnan(base):
-            flags.append(
-                Flag(
-                    "DEGRADED_DENOMINATOR",
-                    f"{arm}: {treated / solo:.2f}x is over one stream in the same wide "
-                    "context; a baseline needs a context of its own",
-                    {"same_context": treated / solo},
-                )
+        if math.isnan(base) or math.isnan(treated):
+            yield Flag(
+                "DEGRADED_DENOMINATOR",
+                f"{arm}: {treated / solo:.2f}x is over one stream in the same wide context; a baseline needs a "
+                "context of its own",
+                {"same_context": treated / solo},
             )
         elif base > solo * (1 + ESTIMATORS):
-            flags.append(
-                Flag(
-                    "DEGRADED_DENOMINATOR",
-                    f"{arm}: {treated / base:.2f}x over the baseline; the "
-                    f"{treated / solo:.2f}x over one stream in its own context is not a speed-up, since that "
-                    f"runs at {solo:.1f} and the baseline at {base:.1f} tok/s",
-                    {"speedup": treated / base, "same_context": treated / solo},
-                )
+            yield Flag(
+                "DEGRADED_DENOMINATOR",
+                f"{arm}: {treated / base:.2f}x over the baseline; the {treated / solo:.2f}x over one stream in its "
+                "own context is no "
+                f"speed-up, since that runs at {solo:.1f} and the baseline at {base:.1f} tok/s",
+                {"speedup": treated / base, "same_context": treated / solo},
             )
-    return flags
 
 
-def _order(record: Record, arm: str) -> list[Flag]:
-    """All runs of one arm before all of the other, and what a drift common to both leaves of the ratio."""
+def _order(record: Record, arm: str) -> Iterator[Flag]:
+    """All runs of one arm before all of the other on one prompt, and what a common drift leaves of the ratio."""
     base = baseline_arm(record) or ""
-    trials = [trial for trial in record.trials if trial.arm in (arm, base)]
-    place = {name: np.array([k for k, trial in enumerate(trials) if trial.arm == name]) for name in (arm, base)}
-    if min(len(places) for places in place.values()) < 2:
-        return []
-    if place[arm].min() < place[base].max() and place[base].min() < place[arm].max():
-        return []
-    logs = {name: np.log([rate(trials[k]) for k in places]) for name, places in place.items()}
-    naive = math.exp(logs[arm].mean() - logs[base].mean())
-    sums = [((place[n] - place[n].mean()), logs[n] - logs[n].mean()) for n in (arm, base)]
-    slope = sum(float(x @ y) for x, y in sums) / sum(float(x @ x) for x, _ in sums)
-    level_ratio = naive * math.exp(-slope * (place[arm].mean() - place[base].mean()))
-    return [
-        Flag(
+    for prompt in dict.fromkeys(trial.prompt for trial in record.trials):
+        trials = [t for t in record.trials if t.arm in (arm, base) and t.prompt == prompt]
+        if len({(t.test, t.depth, t.streams) for t in trials}) > 1 or len(rates(trials)) < len(trials):
+            continue  # rows of other conditions follow no clock
+        place = {name: [k for k, trial in enumerate(trials) if trial.arm == name] for name in (arm, base)}
+        if min(len(places) for places in place.values()) < 2:
+            continue
+        if min(place[arm]) < max(place[base]) and min(place[base]) < max(place[arm]):
+            continue
+        logs = {name: [math.log(trials[k].per_answer) for k in places] for name, places in place.items()}
+        middle = {name: statistics.fmean(places) for name, places in place.items()}
+        mean = {name: statistics.fmean(values) for name, values in logs.items()}
+        naive = math.exp(mean[arm] - mean[base])
+        across = sum((k - middle[name]) ** 2 for name, places in place.items() for k in places)
+        slope = (
+            sum(
+                (k - middle[name]) * (value - mean[name])
+                for name, places in place.items()
+                for k, value in zip(places, logs[name], strict=True)
+            )
+            / across
+        )
+        without = naive * math.exp(-slope * (middle[arm] - middle[base]))
+        yield Flag(
             "ORDER",
-            f"{arm}: every run of one arm comes before the other's, so drift looks like an effect: "
-            f"{naive:.2f}x as it stands, {level_ratio:.3f}x once the {100 * math.expm1(slope):+.1f} % a run inside "
-            "the arms is taken out; run A B B A",
-            {"naive": naive, "level": level_ratio, "slope": slope},
+            f"{arm}: every run of one arm comes before the other's ({trials[0].place} on), so drift looks like an "
+            "effect: "
+            f"{naive:.2f}x as it stands, {without:.3f}x once the {100 * math.expm1(slope):+.1f} % a run inside the "
+            "arms is taken "
+            "out; run A B B A",
+            {"naive": naive, "level": without, "slope": slope},
         )
-    ]
-
-
-def _noise(record: Record, arm: str) -> Iterator[Flag]:
-    estimate = contrast(record, arm, baseline_arm(record) or "")
-    if estimate is None:
         return
-    low, high = estimate.interval()
-    if estimate.n_units < 2:
+
+
+def _noise(one: Comparison, options: AuditOptions) -> Iterator[Flag]:
+    estimate = one.estimate
+    if one.kind in ("width", "baseline") or (one.kind == "run" and not estimate.known and not asked(one, options)):
+        return
+    ratio = estimate.ratio
+    if not estimate.known:
+        yield Flag(
+            "NOISE", f"{one.where}: {ratio:.3f}x from one pair of runs has no interval; INCONCLUSIVE", {"ratio": ratio}
+        )
+    elif not estimate.excludes(1.0) and estimate.min_visible_effect > EQUAL:
+        low, high = estimate.interval()
         yield Flag(
             "NOISE",
-            f"{arm}: {estimate.ratio:.3f}x from one pair of runs has no interval; INCONCLUSIVE",
-            {"ratio": estimate.ratio},
+            f"{one.where}: {ratio:.3f}x with a 95 % interval of {low:.3f} to {high:.3f} spans 1.00; INCONCLUSIVE over "
+            f"{_units(one)}, which could have shown {estimate.min_visible_effect:.2f}x at the least",
+            {"ratio": ratio, "low": low, "high": high},
         )
-    elif not estimate.excludes(1.0):
+
+
+def _units(one: Comparison) -> str:
+    count = f"{one.estimate.df + 1:.0f} " if one.estimate.units in ("prompts", "pairs of runs") else ""
+    return count + one.estimate.units
+
+
+def _gain(one: Comparison, options: AuditOptions) -> Iterator[Flag]:
+    """A side that is slower, or not as fast as published. A rate, never an acceptance, decides."""
+    ratio = _ratio(one, options)
+    known = one.estimate.known and options.per == "answer"
+    unsure = known and not one.estimate.excludes(1.0)
+    if not asked(one, options):
+        return
+    treated = [trial for pair in one.pairs for trial in pair.treated]
+    if one.kind == "baseline" and options.speedup is None and not any(trial.guesses for trial in treated):
+        return
+    accepted = [t.accepted / tested for t in treated if t.accepted is not None and (tested := t.tested or t.drafted)]
+    share = f" although {100 * statistics.fmean(accepted):.0f} % of guesses were accepted" if accepted else ""
+    what = "in sum" if options.per == "aggregate" else "for one answer"
+    told = level(treated, options.per), level([t for pair in one.pairs for t in pair.base], options.per)
+    if (ratio < 1 and known and not unsure) or (ratio < 1 - BELOW and not known):
         yield Flag(
-            "NOISE",
-            f"{arm}: {estimate.ratio:.3f}x with a 95 % interval of {low:.3f} to {high:.3f} spans 1.00; "
-            f"INCONCLUSIVE over {estimate.n_units} {estimate.units}",
-            {"ratio": estimate.ratio, "low": low, "high": high},
+            "NO_GAIN",
+            f"{one.where}: {told[0]:.1f} against {told[1]:.1f} tok/s is {ratio:.2f}x {what}{share}",
+            {"speedup": ratio},
         )
+    elif unsure and one.estimate.min_visible_effect <= EQUAL and options.speedup is None:
+        yield Flag("NO_GAIN", f"{one.where}: {ratio:.3f}x {what}: no difference{share}", {"speedup": ratio})
+    elif options.speedup is not None and options.speedup > ratio * (1 + ESTIMATORS):
+        yield Flag(
+            "LESS_THAN_CLAIMED",
+            f"{one.where}: {ratio:.2f}x, {options.speedup:g}x published",
+            {"speedup": ratio, "published": options.speedup},
+        )
+
+
+def _traded(one: Comparison) -> Iterator[Flag]:
+    """One answer faster, all answers together slower: it depends on who asks."""
+    if one.kind != "width" and one.streams > 1 and one.estimate.ratio > 1 + BELOW and one.total < 1 - BELOW:
+        yield Flag(
+            "SLOWER_IN_SUM",
+            f"{one.where}: one answer runs at {one.estimate.ratio:.2f}x once it runs, and all answers together come "
+            f"at {one.total:.2f}x",
+            {"answer": one.estimate.ratio, "sum": one.total},
+        )
+
+
+def _cheap_verify(one: Comparison) -> Iterator[Flag]:
+    """What is left of a step for the target, once the drafting is taken off, against a plain step."""
+    for pair in one.pairs:
+        treated, base = pair.treated[0], pair.base[0]
+        if not treated.draft_seconds > 0 or not treated.rounds or not base.per_answer > 0 or not treated.seconds > 0:
+            continue
+        verify, plain = (treated.seconds - treated.draft_seconds) / treated.rounds, 1 / base.per_answer
+        if 0 < verify < CHEAP * plain:
+            yield Flag(
+                "NOT_COMPARABLE",
+                f"{one.where}: {treated.rounds} steps in {treated.seconds:.2f} s, {treated.draft_seconds:.2f} s of it "
+                "the draft model's, leave "
+                f"{1e3 * verify:.1f} ms for a verifying step, and the baseline takes {1e3 * plain:.1f} ms for a "
+                "plain one: no wider step is "
+                "cheaper, so the two did not run the same model under the same settings",
+                {"verify_ms": 1e3 * verify, "plain_ms": 1e3 * plain},
+            )
 
 
 def statistics_of(record: Record, arm: str) -> dict[str, float]:
     """Ratios that other statistics would print from the same runs."""
     base = baseline_arm(record) or ""
-    rates = {name: [rate(t) for t in of_arm(record, name) if rate(t) > 0] for name in (arm, base)}
-    if not rates[arm] or not rates[base]:
+    return other_statistics(of_arm(record, arm), of_arm(record, base))
+
+
+def other_statistics(treated: list[Trial], base: list[Trial]) -> dict[str, float]:
+    """The same of any two sides."""
+    known = [rates(side) for side in (treated, base)]
+    if not known[0] or not known[1]:
         return {}
     found = {
-        "ratio of means": float(np.mean(rates[arm]) / np.mean(rates[base])),
-        "ratio of medians": float(np.median(rates[arm]) / np.median(rates[base])),
+        "ratio of means": statistics.fmean(known[0]) / statistics.fmean(known[1]),
+        "ratio of medians": statistics.median(known[0]) / statistics.median(known[1]),
     }
-    prompts = {t.prompt for t in of_arm(record, arm)} & {t.prompt for t in of_arm(record, base)}
+    pooled = [_pooled(side) for side in (treated, base)]
+    if all(math.isfinite(value) for value in pooled):
+        found["all tokens over all seconds"] = pooled[0] / pooled[1]
+    prompts = [p for p in dict.fromkeys(t.prompt for t in treated) if any(t.prompt == p for t in base)]
     if len(prompts) > 1:
         medians = [
-            np.median([rate(t) for t in of_arm(record, arm) if t.prompt == prompt])
-            / np.median([rate(t) for t in of_arm(record, base) if t.prompt == prompt])
-            for prompt in prompts
+            statistics.median(rates(t for t in treated if t.prompt == p) or [math.nan])
+            / statistics.median(rates(t for t in base if t.prompt == p) or [math.nan])
+            for p in prompts
         ]
-        found["geometric mean of medians by prompt"] = float(np.exp(np.mean(np.log(medians))))
+        found["geometric mean of medians by prompt"] = math.exp(statistics.fmean(map(math.log, medians)))
     return found
 
 
-def _statistic(record: Record, arm: str) -> Iterator[Flag]:
-    found = statistics_of(record, arm)
-    estimate = contrast(record, arm, baseline_arm(record) or "")
-    if len(found) > 2 and estimate and max(found.values()) > (1 + ESTIMATORS) * min(found.values()):
-        listed = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
-        yield Flag(
-            "STATISTIC",
-            f"{arm}: the same runs give {listed}; the harness's estimator, fixed beforehand, gives "
-            f"{estimate.ratio:.2f}",
-            {**found, "estimator": estimate.ratio},
-        )
+def _pooled(side: list[Trial]) -> float:
+    if any(trial.streams > 1 or not trial.distinct or not trial.seconds > 0 for trial in side):
+        return math.nan
+    return sum(trial.distinct for trial in side) / math.fsum(trial.seconds for trial in side)
+
+
+def _statistic(arm: str, record: Record) -> Iterator[Flag]:
+    base = baseline_arm(record) or ""
+    sides = of_arm(record, arm), of_arm(record, base)
+    if len({(t.test, t.depth, t.streams) for side in sides for t in side}) == 1:
+        yield from statistic_flag(arm, *sides)
+
+
+def statistic_flag(label: str, treated: list[Trial], base: list[Trial]) -> Iterator[Flag]:
+    """Whether the choice of a statistic moves the figure."""
+    found = other_statistics(treated, base)
+    if "geometric mean of medians by prompt" not in found or max(found.values()) <= (1 + ESTIMATORS) * min(
+        found.values()
+    ):
+        return
+    prompts = {trial.prompt for trial in treated} & {trial.prompt for trial in base}
+    logs = [
+        math.log(level([t for t in treated if t.prompt == p]) / level([t for t in base if t.prompt == p]))
+        for p in prompts
+    ]
+    estimator = math.exp(math.fsum(logs) / len(logs))
+    listed = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
+    yield Flag(
+        "STATISTIC",
+        f"{label}: the same runs give {listed}; the harness's estimator (each prompt weighs the same), fixed "
+        "beforehand, gives "
+        f"{estimator:.2f}",
+        {**found, "estimator": estimator},
+    )
 
 
 def _arm_drift(record: Record) -> Iterator[Flag]:
     for arm in record.arms or [""]:
         trials = of_arm(record, arm) if arm else list(record.trials)
-        # Prompts differ in speed; a trend over them is not heat.
-        if len({trial.prompt for trial in trials}) == 1 and record.format in ("steps", "cell"):
-            rates = np.array([rate(trial) for trial in trials])
-            if np.isfinite(rates).all() and (rates > 0).all():
-                yield from drift(arm or "the runs", rates)
+        # Prompts and tests differ in speed; a trend over them is not heat.
+        alike = len({(trial.prompt, trial.test, trial.depth, trial.streams) for trial in trials}) == 1
+        ordered = any(trial.arm for trial in trials) or all(trial.test == "benchmark" for trial in trials)
+        if alike and ordered and len(rates(trials)) == len(trials):
+            yield from drift(arm or "the runs", rates(trials))
 
 
-def _no_gain(record: Record, options: AuditOptions, against: Record | None) -> Iterator[Flag]:
-    """Arms that are slower than the baseline, or not as fast as published. A rate, never an acceptance, decides."""
-    base = baseline_rate(record, options, against)
-    names = treatments(record) or [arm for arm in record.arms if arm not in (SOLO, baseline_arm(record))] or [""]
-    if math.isnan(base) or record.format.startswith("llama-batched"):
-        return
-    for arm in names:
-        trials = of_arm(record, arm) if arm else list(record.trials)
-        if options.speedup is None and not any(trial.guesses for trial in trials):
-            continue
-        ratio = level(trials, options.per) / base
-        accepted = [t.accepted / t.tested for t in trials if t.accepted is not None and t.tested]
-        share = f" although {100 * np.mean(accepted):.0f} % of guesses were accepted" if accepted else ""
-        if ratio < 1:
-            yield Flag(
-                "NO_GAIN",
-                f"{arm or 'the record'}: {ratio * base:.1f} against {base:.1f} tok/s is {ratio:.2f}x "
-                f"{'in sum' if options.per == 'aggregate' else 'for one answer'}{share}",
-                {"speedup": ratio},
-            )
-        elif options.speedup is not None and options.speedup > ratio * (1 + ESTIMATORS):
-            yield Flag(
-                "LESS_THAN_CLAIMED",
-                f"{arm or 'the record'}: {ratio:.2f}x, {options.speedup:g}x published",
-                {"speedup": ratio, "published": options.speedup},
-            )
-
-
-def step_costs(record: Record) -> dict[int, float]:
-    """Seconds of a decode step by width: medians, the first of three or more left out as warm-up."""
-    times: dict[int, list[float]] = {}
-    for trial in record.trials:
-        if record.format.startswith("llama-batched") and trial.rounds and trial.seconds > 0:
-            times.setdefault(trial.streams, []).append(trial.seconds / trial.rounds)
-        elif trial.steps is not None and len(trial.steps):
-            known = trial.steps.dropna(subset=["width", "seconds"])
-            for width, rows in known.groupby("width"):
-                values = rows["seconds"].tolist()
-                times.setdefault(int(width), []).extend(values[1:] if len(values) > 2 else values)
-    return {width: float(np.median(values)) for width, values in sorted(times.items()) if np.median(values) > 0}
-
-
-def speculation_rate(costs: dict[int, float], guesses: int, acceptance: float, draft_seconds: float = 0.0) -> float:
-    """Tokens per second of `guesses` guesses a step, each right with the chance `acceptance` once those before it are.
-
-    The width 1 + guesses has to be measured: between two measured widths there may be a cliff. KeyError otherwise.
-    """
-    expected = sum(acceptance**k for k in range(guesses + 1))
-    return expected / (costs[guesses + 1] + draft_seconds)
-
-
-def ratios(record: Record, options: AuditOptions, against: Record | None = None) -> list[tuple[Trial, float, float]]:
-    """Per arm, or per row, with several answers: what one reader gains over the baseline, and what the sum does."""
-    base = baseline_rate(record, options, against)
-    groups = [of_arm(record, arm) for arm in record.arms] if record.arms else [[trial] for trial in record.trials]
-    wide = [[trial for trial in group if trial.streams > 1 and trial.aggregate > 0] for group in groups]
-    return [
-        (group[0], level(group) / base, level(group, "aggregate") / base)
-        for group in wide
-        if group and math.isfinite(base)
-    ]
-
-
-def _summed(record: Record, options: AuditOptions, against: Record | None) -> Iterator[Flag]:
+def _summed(found: list[Comparison], options: AuditOptions) -> Iterator[Flag]:
     """A published speed-up that is the sum of several answers over one."""
     claim = options.speedup
     if claim is None or options.per == "aggregate":
         return
-    for trial, answer, total in ratios(record, options, against):
-        near = max(rounding(claim), LOOSE * claim)
-        if abs(total - claim) <= near < abs(answer - claim):
+    near = max(rounding(claim), LOOSE * claim)
+    for one in found:
+        answer, total = one.estimate.ratio, one.total
+        if one.streams > 1 and abs(total - claim) <= near < abs(answer - claim):
             yield Flag(
                 "AGGREGATE_AS_PER_ANSWER",
-                f"{trial.label}: the published {claim:g}x is {trial.streams} answers "
-                f"summed; one answer has {answer:.2f}x",
+                f"{one.name}: the published {claim:g}x is {one.streams} answers summed; one answer has {answer:.2f}x",
                 {"aggregate": total, "answer": answer},
             )
 
 
-def _cliff(record: Record) -> Iterator[Flag]:
-    costs = step_costs(record)
-    widths = list(costs)
-    for low, high in pairwise(widths):
-        if costs[high] / costs[low] > CLIFF * high / low:
+def _unpaired(record: Record, found: list[Comparison]) -> Iterator[Flag]:
+    """Prompts of an arm that the baseline never ran."""
+    for arm in treatments(record):
+        paired = {
+            pair.prompt
+            for one in found
+            if one.kind == "arm" and one.label.startswith(f"{arm} over")
+            for pair in one.pairs
+        }
+        alone = [t for t in of_arm(record, arm) if t.prompt not in paired and t.per_answer > 0]
+        if alone and paired:
+            names = ", ".join(dict.fromkeys(trial.prompt for trial in alone))
             yield Flag(
-                "CLIFF",
-                f"a step of width {high} takes {1e3 * costs[high]:.1f} ms against "
-                f"{1e3 * costs[low]:.1f} ms at {low}: {costs[high] / costs[low]:.2f}x the time for "
-                f"{high / low:.2f}x the tokens; do not interpolate between them",
-                {"low": low, "high": high, "ratio": costs[high] / costs[low]},
+                "NO_BASELINE",
+                f"{arm}: {names} ({alone[0].place}) has no row of the baseline; no ratio is given for it",
+                {"rows": len(alone)},
             )

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-import pandas as pd
-
+from bench.audit.emits import Counts, Emits, count
 from bench.audit.options import AuditOptions
 from bench.audit.trials import Flag, Record, Trial
-from bench.judge.measure.tokens import count_tokens
 
 MIN_STEPS = 3
 """Fewer steps than this are not evidence that a file without positions repeats tokens."""
@@ -25,111 +23,104 @@ def token_flags(record: Record, options: AuditOptions) -> list[Flag]:
 
 def _trial_flags(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
     if trial.emits is not None:
-        if trial.emits.empty:
-            yield Flag("EMPTY", f"{trial.label}: no token was emitted; that is a failed run, not 0 tok/s")
+        if not len(trial.emits):
+            yield Flag("EMPTY", f"{trial.where}: no token was emitted; that is a failed run, not 0 tok/s")
             return
-        yield from _emit_flags(trial)
-        yield from _overlap_flags(trial)
+        counts = trial.emits.counts or count(trial.emits)
+        if trial.emits.placed:
+            yield from _emit_flags(trial, trial.emits, counts)
+        else:
+            yield from _overlap_flags(trial, trial.emits)
     elif trial.emitted == 0:
-        yield Flag("EMPTY", f"{trial.label}: no token was emitted; that is a failed run, not 0 tok/s")
+        yield Flag("EMPTY", f"{trial.where}: no token was emitted; that is a failed run, not 0 tok/s")
     yield from _request_flags(trial, options)
 
 
-def _emit_flags(trial: Trial) -> Iterator[Flag]:
-    emits = trial.emits
-    assert emits is not None
-    if "placed" in emits and not emits["placed"].any():
-        return
-    counts = count_tokens(emits)
+def _emit_flags(trial: Trial, emits: Emits, counts: Counts) -> Iterator[Flag]:
     if counts.duplicates:
-        worst = int(emits.groupby(["stream", "position"]).size().max())
+        distinct = len(emits) - counts.duplicates
         yield Flag(
             "DUPLICATE",
-            f"{trial.label}: {counts.counted} tokens counted, {counts.distinct} distinct; a "
-            f"(stream, position) is emitted up to {worst} times, and only distinct tokens are a speed",
-            {"counted": counts.counted, "distinct": counts.distinct, "most": worst},
+            f"{trial.where}: {len(emits)} tokens counted, {distinct} distinct; a (stream, position) is emitted up to "
+            f"{counts.most} times, and only distinct tokens are a speed",
+            {"counted": len(emits), "distinct": distinct, "most": counts.most},
         )
     if counts.conflicts:
         yield Flag(
             "CONFLICT",
-            f"{trial.label}: {counts.conflicts} emissions put another token where one was out "
-            "already; what the reader saw was changed",
+            f"{trial.where}: {counts.conflicts} emissions put another token where one was out already; what the "
+            "reader saw "
+            "was changed",
             {"conflicts": counts.conflicts},
         )
     if counts.gaps:
         yield Flag(
             "GAP",
-            f"{trial.label}: {counts.gaps} positions between the first and the last are missing; the answer has holes",
+            f"{trial.where}: {counts.gaps} positions between the first and the last are missing; the answer has holes",
             {"gaps": counts.gaps},
         )
-    yield from _sequence_flags(trial, emits)
-
-
-def _sequence_flags(trial: Trial, emits: pd.DataFrame) -> Iterator[Flag]:
-    late = _out_of_order(emits)
-    if late:
+    if counts.late:
         yield Flag(
             "OUT_OF_ORDER",
-            f"{trial.label}: {late} tokens came out after a later position of their answer; a reader waits for them",
-            {"late": late},
+            f"{trial.where}: {counts.late} tokens came out after a later position of their answer; a reader waits "
+            "for them",
+            {"late": counts.late},
         )
-    unverified = int((emits["source"] == "unverified").sum())
-    if unverified:
+    if emits.unverified:
         yield Flag(
             "UNVERIFIED",
-            f"{trial.label}: {unverified} emitted tokens were never compared with the model's own draw",
-            {"unverified": unverified},
+            f"{trial.where}: {emits.unverified} emitted tokens were never compared with the model's own draw",
+            {"unverified": emits.unverified},
         )
-
-
-def _out_of_order(emits: pd.DataFrame) -> int:
-    new = emits.sort_values("t_ns", kind="stable").drop_duplicates(["stream", "position"])
-    return int((new["position"] < new.groupby("stream")["position"].cummax()).sum())
 
 
 def _request_flags(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
     requested = options.requested if options.requested is not None else trial.requested
-    if requested is None or not trial.emits_known:
+    if requested is None or not (trial.emits_known or trial.emitted):
         return
     if trial.emits is not None:
-        per_answer = int(trial.emits.groupby("stream").size().max()) if len(trial.emits) else 0
+        by_stream: dict[int, int] = {}
+        for stream in trial.emits.stream:
+            by_stream[stream] = by_stream.get(stream, 0) + 1
+        per_answer = max(by_stream.values(), default=0)
     else:
-        per_answer = trial.counted // trial.streams
+        per_answer = (trial.counted or trial.emitted or 0) // trial.streams
     if per_answer > requested:
         yield Flag(
             "EMITTED_MORE_THAN_REQUESTED",
-            f"{trial.label}: {per_answer} tokens emitted for one answer, "
-            f"{requested} were requested; the loop counts something else than tokens",
+            f"{trial.where}: {per_answer} tokens emitted for one answer, {requested} were requested; the loop counts "
+            "something "
+            "else than tokens",
             {"emitted": per_answer, "requested": requested},
         )
 
 
-def _overlap_flags(trial: Trial) -> Iterator[Flag]:
+def _overlap_flags(trial: Trial, emits: Emits) -> Iterator[Flag]:
     """A file without positions in which every step begins with the end of the step before."""
-    emits = trial.emits
-    assert emits is not None
-    if "placed" not in emits or emits["placed"].any():
-        return
-    for stream, rows in emits.groupby("stream"):
-        steps = [group["token"].tolist() for _, group in rows.groupby("round")]
+    answers: dict[int, dict[int, list[int]]] = {}
+    for stream, round_, token in zip(emits.stream, emits.round, emits.token, strict=True):
+        answers.setdefault(stream, {}).setdefault(round_, []).append(token)
+    for stream, rounds in answers.items():
+        steps = [rounds[number] for number in sorted(rounds)]
         shared = [_overlap(before, after) for before, after in pairwise(steps)]
         if len(steps) < MIN_STEPS or min(shared, default=0) == 0:
             continue
         merged = steps[0] + [token for step, k in zip(steps[1:], shared, strict=True) for token in step[k:]]
+        counted = sum(map(len, steps))
         # A text that repeats itself overlaps too; then only positions can tell.
         if len(set(merged)) > len(merged) / 2:
             yield Flag(
                 "DUPLICATE",
-                f"{trial.label}: every step of stream {stream} begins with the last "
-                f"{min(shared)} tokens of the step before: {len(rows)} tokens counted, {len(merged)} distinct "
-                "if so; add a positions column to settle it",
-                {"counted": len(rows), "distinct": len(merged)},
+                f"{trial.where}: every step of stream {stream} begins with the last {min(shared)} tokens of the step "
+                "before: "
+                f"{counted} tokens counted, {len(merged)} distinct if so; add a positions column to settle it",
+                {"counted": counted, "distinct": len(merged)},
             )
 
 
 def _overlap(before: list[int], after: list[int]) -> int:
     """Longest end of one step that the next begins with, short of all of it."""
-    for size in range(min(len(before), len(after) - 1), 0, -1):
+    for size in range(min(len(before), len(after) - 1, 64), 0, -1):
         if before[-size:] == after[:size]:
             return size
     return 0

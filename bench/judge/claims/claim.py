@@ -1,4 +1,4 @@
-"""One published claim, as its sheet has it. Knows no file and no verdict."""
+"""One claim: what somebody published, about what, and the rule that is to judge it. Knows no file and no verdict."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench.errors import UserError, nearest
 from bench.judge.columns import RATIO
@@ -82,44 +82,46 @@ _DOMAIN = {"acceptance": ("value", "absolute", "direction")}
 _GAIN = ("ratio", "direction", "absolute")
 _BYTES = {"memory": ("absolute",)}
 
-COLUMNS: dict[str, dict[str, Column]] = {
-    table: {name: _figure(table, name, *more) for name, more in figures.items()}
-    for table, figures in {
-        "speedup": {
-            "speedup": ({"speedup": _GAIN, "aggregate": _GAIN}, False, ("answer", "aggregate")),
-            "tok_s": ({**_RATE, "speedup": ("one_answer",)},),
-            "steady_tok_s": (_RATE,),
-            "aggregate_tok_s": ({**_RATE, "aggregate": ("absolute",)}, False, ("aggregate",)),
-            "counted_tok_s": (_RATE, False, ("counted",), True),
-            "counted_speedup": (_RATE, False, ("counted",), True),
-            "baseline_tok_s": (_RATE,),
-            "solo_tok_s": (_RATE,),
-            "tokens_per_round": ({"tokens_per_round": ("value", "absolute")}, True),
-            "identical_share": ({"lossless": ("lossless", "absolute")}, True, ("answer",), False, "answers_graded"),
-        },
-        "step_cost": {
-            "relative_cost": ({"step_cost": ("direction", "absolute")},),
-            "step_ms": ({"step_cost": ("absolute",)},),
-        },
-        "acceptance": {
-            "rate": ({"acceptance": ("value", "absolute", "direction")},),
-            "difference": ({"acceptance": ("collision",)},),
-        },
-        "domain": {
-            "on_mean": (_DOMAIN,), "off_mean": (_DOMAIN,),
-            "drop": ({"acceptance": ("direction",)},), "auc": ({"acceptance": ("direction",)},),
-        },
-        "memory": dict.fromkeys(("measured_bytes", "per_stream_bytes", "kv_bytes", "state_bytes"), (_BYTES, True)),
-        "bandwidth": {"read_gb_s": ({"bandwidth": ("absolute",)},)},
-        "kernels": {
-            "gb_s": (_KERNEL,), "us": (_KERNEL,), "cost_over_best_single": ({"kernel": ("best_kernel",)},),
-        },
-        "counters": {"other_l2_over_weights": (_KERNEL, True), "dram_over_weights": (_KERNEL, True)},
-        "ssq": {
-            "measured_over_one_model": ({"kernel": ("value", "absolute")}, True), "us_over_one_model": (_KERNEL,),
-        },
-    }.items()
+_FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
+    "speedup": {
+        "speedup": ({"speedup": _GAIN, "aggregate": _GAIN}, False, ("answer", "aggregate")),
+        "tok_s": ({**_RATE, "speedup": ("one_answer",)},),
+        "steady_tok_s": (_RATE,),
+        "aggregate_tok_s": ({**_RATE, "aggregate": ("absolute",)}, False, ("aggregate",)),
+        "counted_tok_s": (_RATE, False, ("counted",), True),
+        "counted_speedup": (_RATE, False, ("counted",), True),
+        "baseline_tok_s": (_RATE,),
+        "solo_tok_s": (_RATE,),
+        "tokens_per_round": ({"tokens_per_round": ("value", "absolute")}, True),
+        "identical_share": ({"lossless": ("lossless", "absolute")}, True, ("answer",), False, "answers_graded"),
+    },
+    "step_cost": {
+        "relative_cost": ({"step_cost": ("direction", "absolute")},),
+        "step_ms": ({"step_cost": ("absolute",)},),
+    },
+    "acceptance": {
+        "rate": ({"acceptance": ("value", "absolute", "direction")},),
+        "difference": ({"acceptance": ("collision",)},),
+    },
+    "domain": {
+        "on_mean": (_DOMAIN,), "off_mean": (_DOMAIN,),
+        "drop": ({"acceptance": ("direction",)},), "auc": ({"acceptance": ("direction",)},),
+    },
+    "memory": dict.fromkeys(("measured_bytes", "per_stream_bytes", "kv_bytes", "state_bytes"), (_BYTES, True)),
+    "bandwidth": {"read_gb_s": ({"bandwidth": ("absolute",)},)},
+    "kernels": {
+        "gb_s": (_KERNEL,), "us": (_KERNEL,), "cost_over_best_single": ({"kernel": ("best_kernel",)},),
+    },
+    "counters": {"other_l2_over_weights": (_KERNEL, True), "dram_over_weights": (_KERNEL, True)},
+    "ssq": {
+        "measured_over_one_model": ({"kernel": ("value", "absolute")}, True), "us_over_one_model": (_KERNEL,),
+    },
 }  # fmt: skip
+"""By table and column: the tests by metric, whether it is a count, per what it is, whether it counts emit calls, and
+the column with its number of trials."""
+COLUMNS: dict[str, dict[str, Column]] = {
+    table: {name: _figure(table, name, *more) for name, more in figures.items()} for table, figures in _FIGURES.items()
+}
 COLUMNS["memory"]["growth"] = Column("growth", {"memory": ("stream_memory",)}, exact=True)
 """Figures that a claim may rest on, by table. `growth` is no column: its test makes it from several rows."""
 

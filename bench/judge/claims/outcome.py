@@ -9,7 +9,8 @@ from statistics import NormalDist
 
 from bench.judge.claims.arithmetic import half_last_digit
 from bench.judge.claims.claim import Claim
-from bench.judge.claims.rows import Row, cells, figure, interval, measured, number
+from bench.judge.claims.rows import Row, cells, figure, interval, measured
+from bench.judge.claims.words import number
 
 CONFIDENCE = 0.95
 SPEEDS = ("speedup", "rate", "aggregate")

@@ -14,6 +14,7 @@ from bench.judge.claims.columns import COLUMNS, UNITS, Column
 from bench.judge.claims.names import KINDS, Names, without_mark
 from bench.judge.claims.rule import NOISE, PROMPTS
 from bench.judge.claims.scope import ANY
+from bench.judge.claims.words import number
 from bench.judge.measure.estimands import ENOUGH
 from bench.judge.measure.intervals import wilson
 from bench.judge.tables.contrast import THESE
@@ -24,15 +25,32 @@ Row = Mapping[str, Any]
 class Tables(Protocol):
     """The tables of `bench.judge.findings.Findings` that claims are judged on."""
 
-    speedup: Sequence[Row]
-    step_cost: Sequence[Row]
-    acceptance: Sequence[Row]
-    domain: Sequence[Row]
-    memory: Sequence[Row]
-    bandwidth: Sequence[Row]
-    kernels: Sequence[Row]
-    counters: Sequence[Row]
-    ssq: Sequence[Row]
+    @property
+    def speedup(self) -> Sequence[Row]: ...
+
+    @property
+    def step_cost(self) -> Sequence[Row]: ...
+
+    @property
+    def acceptance(self) -> Sequence[Row]: ...
+
+    @property
+    def domain(self) -> Sequence[Row]: ...
+
+    @property
+    def memory(self) -> Sequence[Row]: ...
+
+    @property
+    def bandwidth(self) -> Sequence[Row]: ...
+
+    @property
+    def kernels(self) -> Sequence[Row]: ...
+
+    @property
+    def counters(self) -> Sequence[Row]: ...
+
+    @property
+    def ssq(self) -> Sequence[Row]: ...
 
 
 DEFAULTS: Mapping[str, Any] = {"prompt_class": "all", "depth": 0, "layout": "sequences"}
@@ -79,14 +97,14 @@ def measured(row: Row, claim: Claim) -> float | None:
 def interval(row: Row, claim: Claim) -> tuple[float, float] | None:
     """The 95 % interval of the claim's figure in the claim's unit, or None.
 
-    A figure without an interval of its own has the relative one of a ratio in the same row. Where a row has one for these
-    texts and one for texts like these, it is that which the claim is about, and None where the row has none of it.
+    A figure without an interval of its own has the relative one of a ratio in the same row. Where a row has one
+    for these texts and one for texts like these, it is the one that the claim is about; None where there is none.
     """
     column, found = column_of(claim), figure(row, claim.column)
     trials = figure(row, column.trials) if column.trials else None
     if trials and found is not None:
-        low, high = wilson(round(found * trials), round(trials))
-        return in_claim_unit(claim, low), in_claim_unit(claim, high)
+        ends = wilson(round(found * trials), round(trials))
+        return in_claim_unit(claim, ends[0]), in_claim_unit(claim, ends[1])
     if column.ends is None or found is None:
         return None
     names = ends_for(claim, row)
@@ -125,11 +143,6 @@ def no_interval(claim: Claim, row: Row) -> str:
                 f"[{number(row['noise_low'])}, {number(row['noise_high'])}] on these. Measure "
                 f"{ENOUGH} prompts (measure=thorough).")  # fmt: skip
     return "The record gives no interval for it; measure more blocks."
-
-
-def number(value: float) -> str:
-    """Four digits."""
-    return f"{value:.4g}"
 
 
 def matching(claim: Claim, findings: Tables, names: Names) -> list[Row]:

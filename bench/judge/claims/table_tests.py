@@ -12,7 +12,6 @@ from bench.judge.claims.outcome import (
     REFUTING,
     Outcome,
     found_in,
-    number,
     of_row,
     refuting,
     span,
@@ -20,6 +19,7 @@ from bench.judge.claims.outcome import (
     tolerance,
 )
 from bench.judge.claims.rows import Row, cells, figure, label
+from bench.judge.claims.words import number
 
 MEMORY_MARGIN = 0.10
 """Growth of memory beyond KV cache and state that still counts as the allocator's and the output buffers' own."""

@@ -30,8 +30,8 @@ from bench.judge.claims.rows import (
     label,
     measured,
     no_interval,
-    number,
 )
+from bench.judge.claims.words import number
 from bench.judge.tables.contrast import GRADES
 
 MARGIN = 0.05

@@ -17,7 +17,7 @@ from bench.judge.claims.conditions import elsewhere
 from bench.judge.claims.facts import Facts
 from bench.judge.claims.mechanism import CONDITIONS, mechanism, missing
 from bench.judge.claims.names import Names
-from bench.judge.claims.outcome import Outcome, number
+from bench.judge.claims.outcome import Outcome
 from bench.judge.claims.recomputed import judge_arithmetic, judge_fact
 from bench.judge.claims.rows import (
     Row,
@@ -35,6 +35,7 @@ from bench.judge.claims.scope import ANY
 from bench.judge.claims.synthetic import no_evidence
 from bench.judge.claims.table_tests import TABLE_TESTS
 from bench.judge.claims.tests import ROW_TESTS
+from bench.judge.claims.words import number
 from bench.judge.tables.claims import Verdict
 from bench.judge.tables.contrast import CANNOT_TELL
 

@@ -23,7 +23,7 @@ class PrintedNumber(str):
     __slots__ = ()
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the class depends on the build
     """Dates come as text, and no key may stand twice in one mapping."""
 
 

@@ -1,71 +1,25 @@
-"""A/A: the baseline against a second one that is the same, by equivalence; in a cell, and over the cells of a machine.
+"""The control A/A: the baseline against a second one that is the same, by equivalence.
 
 A cell is void where A/A lies outside a band, not where it is significantly off 1: a precise cell sees a difference that
-does not matter, and a noisy one sees nothing. The band depends on the effect that the cell shows: a third of it, and 3 %
-at least. It knows no claim.
+does not matter, and a noisy one sees nothing. The band depends on the effect that the cell shows: a third of it, and
+3 % at least. It knows no claim.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.judge.findings import OK, VOID, WARNING, Control, origin, rerun
-from bench.judge.measure.intervals import CONFIDENCE, CONTROL_CONFIDENCE, Estimate, mean_interval, t_quantile
-from bench.judge.measure.layout import block_pairs, contrast_design
-from bench.judge.tables.cell import Contexts
-from bench.judge.tables.contrast import CANNOT_TELL
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun
+from bench.judge.measure.again import effect_of, measured
+from bench.judge.measure.intervals import CONTROL_CONFIDENCE
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
-    from bench.judge.measure.runs import RunTable
 
 BAND, SHARE_OF_EFFECT = 0.03, 1 / 3
 """A/A may be off by this much of a log ratio, or by this share of the effect, where that is more."""
-NONE = "none"
-FEWEST = 5
-"""Cells with A/A that say how contexts differ."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A/A of one cell. `log_se` is its noise, with `df` degrees of freedom."""
-
-    machine: str
-    build: str
-    cell: str
-    log_ratio: float
-    log_se: float
-    df: int
-
-
-def measured(case: Case) -> Estimate | None:
-    """A/A of a cell over its blocks; None where it was not run."""
-    table = case.settled
-    design = contrast_design(table, arm="again")
-    if design is None:
-        return None
-    logs = np.log(table.rate)
-    variance, df = _run_noise(table, logs)
-    return Estimate(design.contrast(logs).log_mean, float(np.sqrt(variance * design.block_weight)), design.n_blocks,
-                    "blocks", df=float(df))  # fmt: skip
-
-
-def _run_noise(table: RunTable, logs: np.ndarray) -> tuple[float, int]:
-    """Variance of the ratio of two equal arms in a block, and its degrees of freedom: one a block of the cell."""
-    plain, again = (block_pairs(table, arm) for arm in ("baseline", "again"))
-    squares = []
-    for block, (first, last) in plain.items():
-        apart = logs[first] - logs[last]
-        if block in again:
-            other_first, other_last = again[block]
-            squares.append(((logs[other_first] - logs[other_last] - apart) / 2) ** 2)
-        else:
-            squares.append(apart**2 / 2)
-    return float(np.mean(squares)) if squares else float("inf"), len(squares)
 
 
 def same_arm_twice(case: Case) -> list[Control]:
@@ -74,7 +28,7 @@ def same_arm_twice(case: Case) -> list[Control]:
     if found is None:
         return [Control("again", WARNING, f"no A/A control was run; add control blocks and run {rerun(case.cell)}")]
     low, high = found.interval()
-    band = max(BAND, SHARE_OF_EFFECT * _effect(case))
+    band = max(BAND, SHARE_OF_EFFECT * effect_of(case))
     least, most = float(np.exp(-band)), float(np.exp(band))
     value = (found.ratio, low, high)
     sentence = (f"A/A gives {found.ratio:.4f} ({low:.4f} to {high:.4f}) over {found.n_units} blocks; {least:.3f} to "
@@ -88,54 +42,3 @@ def same_arm_twice(case: Case) -> list[Control]:
         sentence += ": too wide to tell; add measure.again_blocks, or measure on a quieter machine"
         return [Control("again", WARNING, sentence, *value)]
     return [Control("again", OK, sentence, *value)]
-
-
-def _effect(case: Case) -> float:
-    """Size of the effect that the cell shows, as a log ratio: of one answer or in sum, whichever is smaller."""
-    table = case.settled
-    logs = np.log(table.rate)
-    return min(abs(case.design.contrast(logs - divisor).log_mean) for divisor in (0.0, np.log(table.concurrent)))
-
-
-def told(case: Case) -> str:
-    """What A/A says of a cell, in a word for its rows."""
-    if case.once(measured) is None:
-        return NONE
-    severity = next(one.severity for one in case.controls if one.control == "again")
-    return {OK: "ok", WARNING: CANNOT_TELL}.get(severity, severity)
-
-
-def reading(case: Case) -> Reading | None:
-    """A/A of a sound cell, for its machine."""
-    found = case.once(measured) if not case.contradiction and not case.void_reason else None
-    if found is None or found.freedom < 1 or not np.isfinite(found.log_se):
-        return None
-    about = origin(case.cell)
-    return Reading(about["machine"], about["build"], case.cell.cell, found.log_mean, found.log_se, int(found.freedom))
-
-
-def context_rows(found: Sequence[Reading]) -> list[Contexts]:
-    """One row a machine and build with `FEWEST` cells or more."""
-    groups: dict[tuple[str, str], list[Reading]] = {}
-    for one in found:
-        groups.setdefault((one.machine, one.build), []).append(one)
-    return [_row(members) for members in groups.values() if len(members) >= FEWEST]
-
-
-def _row(members: Sequence[Reading]) -> Contexts:
-    logs = np.array([one.log_ratio for one in members])
-    mean, low, high = mean_interval(logs)
-    spread = spread_between(logs, np.array([one.log_se for one in members]))
-    return Contexts(
-        machine=members[0].machine, build=members[0].build, cells=[one.cell for one in members],
-        again=float(np.exp(mean)), ci_low=float(np.exp(low)), ci_high=float(np.exp(high)), spread=spread,
-        half_width=spread * t_quantile(float(len(logs)), CONFIDENCE), readings=len(logs),
-    )  # fmt: skip
-
-
-def spread_between(logs: np.ndarray, log_se: np.ndarray) -> float:
-    """Standard deviation of the log ratios of two contexts around 1.00 beyond their noise; 0 where there is none.
-
-    By moments, and every cell weighs the same: a noise known from few blocks may be far too small.
-    """
-    return float(np.sqrt(max(float(np.mean(logs**2) - np.mean(log_se**2)), 0.0)))

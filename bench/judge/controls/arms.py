@@ -1,7 +1,7 @@
 """The controls that a cell carries as extra arms, and the noise that its grades rest on.
 
-It does not know what a method does; A/A is in `bench.judge.controls.again`. Wrong guesses must change nothing but the time, right
-guesses must all be taken.
+It does not know what a method does; A/A is in `bench.judge.controls.again`. Wrong guesses must change nothing but the
+time, right ones must all be taken.
 """
 
 from __future__ import annotations

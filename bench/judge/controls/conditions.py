@@ -141,7 +141,8 @@ def sound_ledger(cell: StoredCell, table: RunTable) -> list[Control]:
 
 def _beyond(table: RunTable) -> np.ndarray:
     made = table.tokens.distinct + table.tokens.first
-    return np.maximum(made - table.n_predict * np.maximum(table.tokens.streams, 1), 0)
+    beyond: np.ndarray = np.maximum(made - table.n_predict * np.maximum(table.tokens.streams, 1), 0)
+    return beyond
 
 
 def _equal_length(table: RunTable, by_rounds: bool) -> Control:

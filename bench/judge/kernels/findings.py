@@ -21,10 +21,10 @@ def judge_kernels(findings: Findings, folders: Iterable[Path]) -> Findings:
     """
     for folder in folders:
         records = load_kernels(folder)
-        findings.kernels += kernel_rows(records)
-        findings.counters += counter_rows(records)
-        findings.kernel_resources += resource_rows(records)
-    findings.ssq += economics(findings.kernels, findings.counters)
+        findings.kernels.extend(kernel_rows(records))
+        findings.counters.extend(counter_rows(records))
+        findings.kernel_resources.extend(resource_rows(records))
+    findings.ssq.extend(economics(findings.kernels, findings.counters))
     return findings
 
 
@@ -36,4 +36,4 @@ def resource_rows(records: KernelRecords) -> list[KernelResource]:
                 f"static.csv of {records.machine} has the column '{unknown[0]}'; "
                 f"{nearest(unknown[0], KernelResource.columns)}"
             )
-    return [KernelResource(**origin(records), **row) for row in records.static]
+    return [KernelResource(**origin(records) | row) for row in records.static]

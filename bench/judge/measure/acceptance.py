@@ -108,8 +108,8 @@ def acceptance_rows(case: Case) -> list[Acceptance]:
         return []
     common = {**case.of_arm, "by_construction": certain(case), "independent_runs": int(mask.sum()),
               "draws": str(case.arm.parameters.get("draws", "")), "prompt_class": _class(table, mask)}  # fmt: skip
-    raw = {"rounds": counts.rounds, "drafted": counts.drafted, "verified": counts.verified, "bonus": counts.bonus,
-           "redecoded": counts.redecoded, **counts.rates()}  # fmt: skip
+    raw: dict[str, Any] = {"rounds": counts.rounds, "drafted": counts.drafted, "verified": counts.verified,
+                           "bonus": counts.bonus, "redecoded": counts.redecoded, **counts.rates()}  # fmt: skip
     # What follows from the construction is true of every text, so a guess is as good as a text.
     groups = np.zeros(len(mask), dtype=np.int64) if certain(case) else _clusters(table, mask)
     used = mask[table.draws["owner"]]

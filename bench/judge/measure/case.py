@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from bench.judge.arm import arm_of
 from bench.judge.engine_settings import PRICED, TOLD
 from bench.judge.findings import VOID, Control, is_synthetic, model_of, origin
+from bench.judge.measure.curve import Curve, curves
 from bench.judge.measure.layout import Design, contrast_design
 from bench.judge.measure.runs import run_table
-from bench.judge.measure.stalls import settle
-from bench.judge.measure.step_curves import Curve, curves
+from bench.judge.measure.stalls import Settled, settled
 from bench.judge.tables import CONTRAST, CONTROLS, PROFILE, named
 from pti_loop.ledger import RecordError
 
@@ -77,9 +77,14 @@ class Case:
         return run_table(self.cell)
 
     @cached_property
+    def stalls(self) -> Settled:
+        """What stalls took of them."""
+        return settled(self.runs)
+
+    @cached_property
     def settled(self) -> RunTable:
-        """The same without stalls: what every estimate of a ratio rests on."""
-        return self.once(settle).table
+        """The runs without their stalls: what every estimate of a ratio rests on."""
+        return self.stalls.table
 
     @cached_property
     def design(self) -> Design:

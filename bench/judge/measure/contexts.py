@@ -1,7 +1,7 @@
 """What one context has over another of its kind, put into the intervals of speed-ups.
 
-Every arm of a cell has one context, so its intervals know nothing of how contexts differ; A/A over the cells of a machine
-does (`bench.judge.controls.again`). It changes no estimate.
+Every arm of a cell has one context, so its intervals know nothing of how contexts differ; A/A over the cells of a
+machine does (`bench.judge.measure.again`). It changes no estimate.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ cost. It knows no method.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def decomposition_rows(case: Case) -> list[Decomposition]:
         if not count:
             continue
         ms = {name: 1e3 * float(values[mine].sum()) / count for name, values in table.seconds.items()}
-        named = {f"{name}_ms": ms[name] for name in ("draft", "decode", "sample", "rollback")}
+        named: dict[str, Any] = {f"{name}_ms": ms[name] for name in ("draft", "decode", "sample", "rollback")}
         rows.append(
             Decomposition(
                 **case.of_arm, **named, cell=case.cell.cell, arm=str(arm),

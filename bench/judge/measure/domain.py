@@ -180,7 +180,7 @@ def _figures(answers: Answers, scores: Scores) -> dict[str, Any]:
     return row | {"threshold": roc.threshold(scores)}
 
 
-def _verdict(signal: Signal, scores: Scores) -> dict[str, str]:
+def _verdict(signal: Signal, scores: Scores) -> dict[str, Any]:
     """Whether the signal tells anything, in a word and in a sentence."""
     area = roc.area(scores)
     tells = "yes" if area.low > CHANCE else "reversed" if area.high < CHANCE else "no better than chance"

@@ -1,11 +1,13 @@
-"""Two intervals of one ratio: for these very texts on this machine, and for texts like these. Both fixed before any run.
+"""Two intervals of one ratio: for these very texts on this machine, and for texts like these.
+
+Both were fixed before any run.
 
 *These texts*: what another sweep of the same prompts would find. Its spread is the noise between the two runs of a
 block, pooled over all blocks of the cell, so that a class of one prompt has an interval too.
 
-*Texts like these*: what other prompts would find. Its spread is that between prompts. Where guesses make the gain, texts
-differ in it by a lot and to one side, and a few of them do not show how: with fewer than `ENOUGH` prompts such a row does
-not speak of other texts, and with more its interval is the wider one of Student's and of Hall's for skewed units.
+*Texts like these*: what other prompts would find. Its spread is that between prompts. Where guesses make the gain,
+texts differ in it by a lot and to one side, and a few of them do not show how: with fewer than `ENOUGH` prompts such a row
+does not speak of other texts, and with more its interval is the wider of Student's and of Hall's for skewed units.
 
 Which of the two a row's `ci` is, its column `speaks_of` says. It knows no method.
 """
@@ -79,8 +81,8 @@ def noise_of(log_rates: np.ndarray, table: RunTable, arm: str = "treatment") -> 
 def both(design: Design, log_rates: np.ndarray, noise: Noise, by_text: bool = False, free: bool = False) -> Both:
     """Both intervals of a contrast.
 
-    `by_text` says that the gain depends on the text, `free` that the arm guesses nothing: it does the same for any text,
-    and where all groups share prompts what holds for these holds for others.
+    `by_text` says that the gain depends on the text, `free` that the arm guesses nothing: it does the same for any
+    text, and where all groups share prompts what holds for these holds for others.
     """
     over = design.contrast(log_rates)
     variance = noise.variance * design.block_weight

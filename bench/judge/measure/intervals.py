@@ -91,7 +91,8 @@ def mean_estimate(logs: np.ndarray, units: str, n_blocks: int = 0, n_prompts: in
 
 def log_mean(values: np.ndarray) -> np.floating:
     """Mean of the logs of some units. numpy's own takes ten times as long on a few."""
-    return np.add.reduce(values) / len(values)
+    total: np.floating = np.add.reduce(values)
+    return total / len(values)
 
 
 def known_mean(values: np.ndarray) -> float:

@@ -74,7 +74,8 @@ class Design:
         return self._logs(log_values)
 
     def _logs(self, log_values: np.ndarray) -> np.ndarray:
-        return self.arm.by_unit(log_values, self.n_units) - self.baseline.by_unit(log_values, self.n_units)
+        made: np.ndarray = self.arm.by_unit(log_values, self.n_units) - self.baseline.by_unit(log_values, self.n_units)
+        return made
 
 
 def design(

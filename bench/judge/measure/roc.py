@@ -6,6 +6,7 @@ one prompt are not two pieces of evidence. It knows nothing about guesses, model
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,12 +90,12 @@ def area_interval(value: float, n_on: int, n_off: int, confidence: float = CONFI
     def beyond(true: float) -> bool:
         bent = (n_on + n_off) / 2 - 1
         spread = true * (1 - true) * (1 + bent * ((1 - true) / (2 - true) + true / (1 + true))) / pairs
-        return abs(true - value) > z * np.sqrt(spread)
+        return bool(abs(true - value) > z * np.sqrt(spread))
 
     return _edge(value, 0.0, beyond), _edge(value, 1.0, beyond)
 
 
-def _edge(inside: float, outside: float, beyond) -> float:
+def _edge(inside: float, outside: float, beyond: Callable[[float], bool]) -> float:
     """Where `beyond` becomes true between a value and the end of the scale, by halving."""
     if not beyond(outside):
         return outside

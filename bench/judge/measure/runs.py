@@ -105,7 +105,8 @@ class RunTable:
         for place, group in enumerate(groups):
             joined = {one[other] for other in range(place) if groups[other] & group}
             one = [place if code in joined else code for code in one]
-        return np.unique(np.array(one), return_inverse=True)[1][codes]
+        texts: np.ndarray = np.unique(np.array(one), return_inverse=True)[1][codes]
+        return texts
 
     @cached_property
     def _masks(self) -> dict[str, np.ndarray]:

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.columns import ENDS
-from bench.judge.controls.again import told as again_told
-from bench.judge.controls.stalls import stalled_share
+from bench.judge.measure.again import told as again_told
 from bench.judge.measure.decomposition import factors
 from bench.judge.measure.estimands import Both, both, depends_on_text, noise_of
 from bench.judge.measure.intervals import direction, known_mean
 from bench.judge.measure.layout import Design, block_flags, class_masks, contrast_design
 from bench.judge.measure.lossless import grade_arm, prompt_parts
 from bench.judge.measure.roofline import bounds
-from bench.judge.measure.stalls import settle
 from bench.judge.tables.contrast import ANSWER, SCOPES, SpeedUp
 
 if TYPE_CHECKING:
@@ -34,7 +31,7 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
     together = int(table.concurrent[table.of("treatment")].max())
     bound = limits[-1].bound_tok_s if limits else float("nan")
     noise, by_text = noise_of(np.log(table.rate), table), depends_on_text(case)
-    about = {"concurrent": together, "again": again_told(case), "stalled_share": stalled_share(case.once(settle))}
+    about = {"concurrent": together, "again": again_told(case), "stalled_share": case.stalls.share}
     rows = []
     for name, mask in class_masks(table).items():
         design = contrast_design(table, mask)
@@ -59,7 +56,7 @@ def _intervals(found: Both) -> dict[str, Any]:
     told = found.told
     ends = {"ci": told, "noise": found.noise, "prompts": found.prompts}
     columns = {f"{name}_{end}": value for name, one in ends.items() if one is not None
-               for end, value in zip(ENDS, one.interval(), strict=True)}  # fmt: skip
+               for end, value in zip(("low", "high"), one.interval(), strict=True)}  # fmt: skip
     return {
         "speedup": told.ratio, **columns, "speaks_of": found.speaks_of, "direction": direction(told),
         "min_visible_effect": told.min_visible_effect, "n_blocks": told.n_blocks, "n_prompts": told.n_prompts,

@@ -14,14 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bench.judge.measure.runs import TIMES, RunTable, totals
-
-if TYPE_CHECKING:
-    from bench.judge.measure.case import Case
 
 USUAL_TIMES = 3.0
 """How many times the cell's usual difference between two rounds of the same work is no stall yet."""
@@ -66,14 +62,15 @@ class Settled:
     paired: np.ndarray
     """(runs,) whether the run was held against its twin; the others against rounds of their shape."""
 
-
-def settle(case: Case) -> Settled:
-    """The cell's runs without stalls, and the stalls."""
-    return settled(case.runs)
+    @property
+    def share(self) -> float:
+        """Share of the cell's time that stalls took."""
+        lost = float(self.lost.sum())
+        return lost / (lost + float(self.table.window.sum()))
 
 
 def settled(table: RunTable) -> Settled:
-    """The same of any table of runs."""
+    """The runs without stalls, and the stalls."""
     order = np.lexsort((table.turns["round"], table.turns["owner"]))
     starts = np.concatenate([[0], np.cumsum(table.rounds)])
     total = table.turns["total_ns"][order].astype(float)
@@ -209,18 +206,12 @@ def _listed(
         alone = rounds[lost[rounds] > LISTED * whole]
         rest = rounds[lost[rounds] <= LISTED * whole]
         for place in alone.tolist():
-            times = float(total[place]) * 1e-9, float(expected[place]) * 1e-9
-            yield Stall(run, int(number[place]), 1, float(lost[place]), *times, float(lost[place]) / whole)
+            gone, took = float(lost[place]), float(total[place]) * 1e-9
+            yield Stall(run, int(number[place]), 1, gone, took, took - gone, gone / whole)
         if lost[rest].sum() > LISTED * whole:
-            sums = [float(values.sum()) for values in (lost[rest], total[rest] * 1e-9, expected[rest] * 1e-9)]
-            yield Stall(run, SEVERAL, len(rest), *sums, sums[0] / whole)
+            gone, took = float(lost[rest].sum()), float(total[rest].sum()) * 1e-9
+            yield Stall(run, SEVERAL, len(rest), gone, took, took - gone, gone / whole)
         if gaps[run] > LISTED * whole:
             took = float(table.window[run] - table.seconds["total"][run])
             yield Stall(run, BETWEEN, 0, float(gaps[run]), took, took - float(gaps[run]), float(gaps[run]) / whole)
 
-
-def lost_by_arm(found: Settled) -> dict[str, Any]:
-    """Share of each arm's time that stalls took."""
-    arms = found.table.arm
-    return {str(arm): float(found.lost[arms == arm].sum() / found.table.window[arms == arm].sum())
-            for arm in dict.fromkeys(arms.tolist())}  # fmt: skip

@@ -1,13 +1,10 @@
-"""Rows of the step-cost curve, and what a curve says about guesses that are accepted with one probability.
-
-It knows no records: the curve itself is `bench.judge.measure.step_curves`.
-"""
+"""Rows of the step-cost table, and what a curve says of guesses that are always as good. It times nothing."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.judge.measure.step_curves import Curve
+from bench.judge.measure.curve import Curve
 from bench.judge.tables.machine import StepCost
 
 if TYPE_CHECKING:

@@ -104,7 +104,7 @@ def window_tok_s(ledger: pd.DataFrame) -> float:
     distinct = ledger.drop_duplicates(["stream", "position"])
     opened = distinct.groupby("stream")["t_ns"].min().max()
     inside = int((distinct["t_ns"] > opened).sum())
-    return inside / ((distinct["t_ns"].max() - opened) * 1e-9)
+    return inside / (float(distinct["t_ns"].max() - opened) * 1e-9)
 
 
 def arrays(table: Columns | pd.DataFrame) -> dict[str, np.ndarray]:
@@ -181,11 +181,12 @@ def timeline(emits: Columns, start_ns: int, points: int = TIMELINE_POINTS) -> di
 
 def _prefill(emits: Columns) -> np.ndarray:
     """Rows that the prefill's logits produced, by whichever column the ledger has."""
+    found: np.ndarray = np.zeros(len(emits["stream"]), dtype=bool)
     if "round" in emits:
-        return emits["round"] < 0
-    if "source" in emits:
-        return emits["source"] == "prefill"
-    return np.zeros(len(emits["stream"]), dtype=bool)
+        found = emits["round"] < 0
+    elif "source" in emits:
+        found = emits["source"] == "prefill"
+    return found
 
 
 def _gaps(answer: np.ndarray, position: np.ndarray, run: np.ndarray, size: int) -> np.ndarray:

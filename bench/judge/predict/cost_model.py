@@ -17,7 +17,7 @@ import numpy as np
 from bench.judge.measure.intervals import t_quantile
 
 if TYPE_CHECKING:
-    from bench.judge.measure.step_curves import Curve
+    from bench.judge.measure.curve import Curve
 
 MEASURED, INTERPOLATED, PROJECTED = "measured", "interpolated", "projected"
 CLIFF, UNMEASURED = "cliff", "unmeasured"
@@ -167,7 +167,8 @@ def round_costs(costs: np.ndarray, terms: Terms, longest: int) -> np.ndarray:
         np.asarray(value, dtype=float)[..., None]
         for value in (terms.look, terms.guess, terms.row, terms.rest, terms.switch)
     )
-    return total + switch + looks + guess * rows + row * (streams + rows) + rest
+    made: np.ndarray = total + switch + looks + guess * rows + row * (streams + rows) + rest
+    return made
 
 
 def speedups(costs: np.ndarray, chances: np.ndarray, terms: Terms) -> np.ndarray:
@@ -176,7 +177,8 @@ def speedups(costs: np.ndarray, chances: np.ndarray, terms: Terms) -> np.ndarray
         np.asarray(value, dtype=float)[..., None] for value in (terms.fires, terms.startup, terms.baseline)
     )
     tokens = terms.streams * (1 + terms.kept * fires * accepted_guesses(chances))
-    return baseline / (round_costs(costs, terms, chances.shape[-1])[..., 1:] / tokens + startup)
+    made: np.ndarray = baseline / (round_costs(costs, terms, chances.shape[-1])[..., 1:] / tokens + startup)
+    return made
 
 
 def all_accepted(costs: np.ndarray, terms: Terms, length: int) -> float:
@@ -237,7 +239,8 @@ def best_length(found: np.ndarray, resampled: np.ndarray | None = None, units: i
     if resampled is not None and units > 1:
         low, high = log_interval(found[place], resampled[:, place], units)
         chosen = 1 + np.argmax(np.nan_to_num(resampled, nan=-np.inf), axis=1)
-        ends = tuple(int(end) for end in np.quantile(chosen, (0.025, 0.975), method="inverted_cdf"))
+        first, last = np.quantile(chosen, (0.025, 0.975), method="inverted_cdf")
+        ends = (int(first), int(last))
     return Best(place + 1, float(found[place]), low, high, *ends)
 
 

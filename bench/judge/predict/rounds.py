@@ -36,7 +36,8 @@ class Turns:
 
     def relative(self, table: RunTable) -> np.ndarray:
         """Decode time of each round in plain steps."""
-        return table.turns["decode_ns"] * 1e-9 / self.step[table.turns["owner"]]
+        steps: np.ndarray = table.turns["decode_ns"] * 1e-9 / self.step[table.turns["owner"]]
+        return steps
 
     def surcharges(self, table: RunTable, arm: str, price: np.ndarray) -> np.ndarray:
         """Plain steps that a decode takes beyond its price, by age; 0 once settled. `price` is `round_prices`.
@@ -124,7 +125,8 @@ def _next_answer(table: RunTable) -> np.ndarray:
     one_by_one = table.any_of(PLAIN)[owner]
     begins = np.zeros(len(owner), dtype=bool)
     begins[1:] = (mine[1:] != mine[:-1]) & (owner[1:] == owner[:-1])
-    return begins & one_by_one
+    begins &= one_by_one
+    return begins
 
 
 def round_prices(table: RunTable, prices: Prices) -> np.ndarray:
@@ -133,7 +135,8 @@ def round_prices(table: RunTable, prices: Prices) -> np.ndarray:
     known = {width: prices.price(width).cost for width in np.unique(widths).tolist()}
     by_width = np.full(int(widths.max(initial=0)) + 1, np.nan)
     by_width[list(known)] = list(known.values())
-    return by_width[widths]
+    found: np.ndarray = by_width[widths]
+    return found
 
 
 @dataclass(frozen=True)
@@ -278,7 +281,8 @@ def _plain_token(table: RunTable, own: Turns) -> np.ndarray:
     cost = table.window / np.maximum(table.tokens.distinct, 1) / own.step
     count = np.bincount(table.block[base], minlength=size)
     total = np.bincount(table.block[base], weights=cost[base], minlength=size)
-    return (total / np.maximum(count, 1))[table.block]
+    found: np.ndarray = (total / np.maximum(count, 1))[table.block]
+    return found
 
 
 def _usual_length(table: RunTable, unit: np.ndarray, streams: int) -> int | None:

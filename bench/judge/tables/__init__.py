@@ -1,8 +1,7 @@
 """Every table of the findings: the type of its rows, and what makes them. Knows no figure.
 
 A table is one line here, with names that are imported when they are needed (`module:name`). What makes rows takes the
-`Case` of one cell (`bench.judge.measure.case`); what several cells have to say together is gathered from each and then
-made rows.
+`Case` of one cell (`bench.judge.measure.case`); what several cells say together is gathered from each, then made rows.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ _ROWS, _MEASURE = "bench.judge.tables", "bench.judge.measure"
 TABLES: dict[str, Table] = {
     "speedup": Table(f"{_ROWS}.contrast:SpeedUp", f"{_MEASURE}.speedup:speedup_rows"),
     "stalls": Table(f"{_ROWS}.contrast:Stall", "bench.judge.controls.stalls:stall_rows"),
-    "contexts": Table(f"{_ROWS}.cell:Contexts", gathered_by="bench.judge.controls.again:reading",
-                      joined_by="bench.judge.controls.again:context_rows"),
+    "contexts": Table(f"{_ROWS}.cell:Contexts", gathered_by="bench.judge.measure.again:reading",
+                      joined_by="bench.judge.measure.again:context_rows"),
     "step_cost": Table(f"{_ROWS}.machine:StepCost", f"{_MEASURE}.step_cost:step_cost_rows", (PROFILE,)),
     "acceptance": Table(f"{_ROWS}.contrast:Acceptance", f"{_MEASURE}.acceptance:acceptance_rows"),
     "domain": Table(f"{_ROWS}.domain:Domain", gathered_by=f"{_MEASURE}.domain:answers_of",
@@ -86,10 +85,16 @@ def named(name: str) -> Any:
 def row_type(table: str) -> type[Row]:
     """The class of a table's rows. Raises UserError with the nearest name for an unknown table."""
     if table == "claims":
-        return named(CLAIMS.row)  # type: ignore[no-any-return]
+        return _class(CLAIMS)
     if table not in TABLES:
         raise UserError(f"the findings have no table '{table}'; {nearest(table, TABLES)}")
-    return named(TABLES[table].row)  # type: ignore[no-any-return]
+    return _class(TABLES[table])
+
+
+def _class(table: Table) -> type[Row]:
+    found = named(table.row)
+    assert isinstance(found, type) and issubclass(found, Row)
+    return found
 
 
 def columns_of(table: str) -> Mapping[str, Column]:

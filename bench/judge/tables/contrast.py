@@ -68,7 +68,8 @@ class SpeedUp(ArmFact):
     divergent_prompts: int = column("prompts with a divergent answer")
     divergent_names: str = column("their ids")
     direction: str = column("faster or slower; inconclusive where the interval spans 1")
-    min_visible_effect: float = column("smallest ratio above 1 that the row would tell from 1 in 80 % of runs, by an upper bound of its spread", RATIO,
+    min_visible_effect: float = column("smallest ratio above 1 seen in 80 % of such runs, by an upper bound of the "
+                                       "spread", RATIO,
                                        decimals=3, words="smallest visible effect")  # fmt: skip
     n_blocks: int = column("balanced groups of runs")
     n_prompts: int = column("prompts; groups that share one count once")
@@ -134,7 +135,6 @@ class Stall(Fact):
 class Acceptance(ArmFact):
     """How often a guess equals what the model itself draws: in all, and by its depth."""
 
-    prompt_class: str = column("class of the prompts where all are of one, else `all`")
     draws: str = column("how a guess is drawn; `n/a` where the arm has no choice", default="")
     prompt_class: str = column("class of all the cell's prompts, or `all` where they are of several", default="all")
     depth: int = column("which guess of a round, from 1; 0 are all together", formerly="position")

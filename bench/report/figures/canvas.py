@@ -26,7 +26,7 @@ MAX_PANELS = 2
 WIDTH = 8.0
 """Inches."""
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.titlesize": 9,

@@ -30,7 +30,7 @@ from bench.report.figures.published import speedup_points
 from bench.report.tables.arms import describe, is_void, of_all_prompts, with_role
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
-from bench.report.tables.values import Row, cells_of, figure, fixed, get, line, sort_key
+from bench.report.tables.values import Row, cells_of, figure, figures, fixed, get, line, sort_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,11 +97,13 @@ def _forest(axes: Axes, rows: Sequence[Row], claims: Sequence[Row], index: CellI
     known = [(place, figure(row, "ci_low"), figure(row, "ci_high")) for place, row in enumerate(rows)]
     spans = [(place, low, high) for place, low, high in known if low is not None and high is not None]
     if spans:
-        axes.hlines(*zip(*spans, strict=True), colors=BLUE, linewidth=2.5)
-    axes.plot([figure(row, "speedup") for row in rows], places, "o", color=BLUE, markersize=6)
-    counted = [(figure(row, "counted_speedup"), place) for place, row in enumerate(rows) if _counts_more(row)]
-    if counted:
-        axes.plot(*zip(*counted, strict=True), "x", color=VERMILION, markersize=7, markeredgewidth=1.8)
+        heights, lows, highs = zip(*spans, strict=True)
+        axes.hlines(heights, lows, highs, colors=BLUE, linewidth=2.5)
+    axes.plot(figures(rows, "speedup"), places, "o", color=BLUE, markersize=6)
+    more = [place for place, row in enumerate(rows) if _counts_more(row)]
+    if more:
+        counted = figures([rows[place] for place in more], "counted_speedup")
+        axes.plot(counted, more, "x", color=VERMILION, markersize=7, markeredgewidth=1.8)
     claimed = [(place - 0.28, *span) for place, row in enumerate(rows) for span in speedup_points(claims, row)]
     if claimed:
         heights, lows, highs = zip(*claimed, strict=True)
@@ -132,7 +134,7 @@ def _legend(axes: Axes) -> None:
         Line2D([], [], color=VERMILION, marker="x", linestyle="", markeredgewidth=1.8, label="every emit call counted"),
         Line2D([], [], color=INK, marker="D", linestyle="", markerfacecolor="white", label="published"),
     ]
-    axes.figure.legend(handles=marks, loc="outside upper right", ncols=3)  # type: ignore[union-attr]
+    axes.figure.legend(handles=marks, loc="outside upper right", ncols=3)
 
 
 def round_time(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:

@@ -30,7 +30,7 @@ from bench.report.figures.published import MEASURED, Point, acceptance_points, c
 from bench.report.tables.arms import describe, is_void
 from bench.report.tables.conditions import CellIndex, Group, group_of
 from bench.report.tables.csv_files import Ordered
-from bench.report.tables.values import Row, cells_of, figure, number
+from bench.report.tables.values import MISSING, Row, cells_of, figure, figures, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,11 +66,12 @@ def _one_per_x(rows: Sequence[Row], x: str) -> list[Row]:
 
 def _with_interval(axes: Axes, rows: Sequence[Row], x: str, y: str, shift: float = 0.0, **style: Any) -> None:
     places = [(figure(row, x) or 0.0) + shift for row in rows]
-    axes.plot(places, [figure(row, y) for row in rows], **style)
+    axes.plot(places, figures(rows, y), **style)
     known = [(place, figure(row, "ci_low"), figure(row, "ci_high")) for place, row in zip(places, rows, strict=True)]
     spans = [(place, low, high) for place, low, high in known if low is not None and high is not None]
     if spans:
-        axes.vlines(*zip(*spans, strict=True), colors=style["color"], linewidth=1.6, alpha=0.6)
+        xs, lows, highs = zip(*spans, strict=True)
+        axes.vlines(xs, lows, highs, colors=style["color"], linewidth=1.6, alpha=0.6)
 
 
 def step_cost(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
@@ -102,7 +103,7 @@ def _step_panel(axes: Axes, rows: Sequence[Row], published: Sequence[list[Point]
     for (layout,), members in _split(rows, index, ["layout"]):
         series = _one_per_x(members, "width")
         label, color = LAYOUTS.get(layout, ("measured", GREEN))
-        style = {"color": color, "marker": "o", "markersize": 4, "label": label}
+        style: dict[str, Any] = {"color": color, "marker": "o", "markersize": 4, "label": label}
         _with_interval(axes, series, "width", "relative_cost", **style)
         drawn += series
     for (dashes, marker), points in zip(PUBLISHED_STYLES, published, strict=False):
@@ -151,9 +152,9 @@ def _race(axes: Axes, rows: Sequence[Row]) -> None:
     points = sorted(rows, key=lambda row: figure(row, "t_s") or 0.0)
     times = [figure(row, "t_s") or 0.0 for row in points]
     for name, color, words in (("counted", VERMILION, "counted"), ("distinct", BLUE, "distinct")):
-        values = [figure(row, name) for row in points]
+        values = figures(points, name)
         axes.plot(times, values, color=color, linewidth=2, linestyle="-" if name == "distinct" else "--")
-        place = (times[-1], values[-1] or 0.0)
+        place = (times[-1], values[-1])
         text = f"{words} {number(values[-1])}"
         axes.annotate(text, place, xytext=(5, 0), textcoords="offset points", va="center", color=color, fontsize=8)
     axes.set_xlim(0, times[-1] * 1.28 or 1.0)
@@ -191,12 +192,11 @@ def _acceptance_panel(axes: Axes, rows: Sequence[Row], published: Sequence[Point
     # The curves over most temperatures are the ones that the figure is about.
     series = sorted(series, key=lambda item: -len(item[1]))[:MAX_SERIES]
     for place, ((method, streams, draws), members) in enumerate(series):
-        style = {"color": SERIES[place], "marker": MARKERS[place], "linestyle": "", "markersize": 5}
-        label = f"{method} x{streams}, {draws} draws"
+        style: dict[str, Any] = {"color": SERIES[place], "marker": MARKERS[place], "linestyle": "", "markersize": 5}
+        label = f"{method} x{streams}" + (f", {draws} draws" if draws != MISSING else "")
         _with_interval(axes, members, "temperature", "rate", 0.012 * (place - 1), label=label, **style)
         curve = [row for row in members if figure(row, "collision_mean") is not None]
-        xs = [figure(row, "temperature") for row in curve]
-        axes.plot(xs, [figure(row, "collision_mean") for row in curve], color=SERIES[place], linewidth=1)
+        axes.plot(figures(curve, "temperature"), figures(curve, "collision_mean"), color=SERIES[place], linewidth=1)
         drawn += members
     if any(figure(row, "collision_mean") is not None for row in drawn):
         axes.plot([], [], color=GREY, linewidth=1, label="line: collision probability of the same draws")

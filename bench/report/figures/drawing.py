@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.judge.tables import named
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
 from bench.report.tables.files import open_folder, remove_file, write_file
@@ -22,18 +23,19 @@ from bench.report.tables.values import Row
 if TYPE_CHECKING:
     from bench.report.figures.canvas import Drawing
 
-TABLES = {
-    "speedup": "speedup",
-    "round_time": "decomposition",
-    "step_cost": "step_cost",
-    "predictions": "predictions",
-    "acceptance": "acceptance",
-    "tokens_over_time": "timeline",
-    "kernel_share": "kernels",
-    "kernel_cost": "kernels",
-    "kernel_roofline": "kernels",
+_HERE = "bench.report.figures"
+FIGURES = {
+    "speedup": ("speedup", f"{_HERE}.charts:speedup"),
+    "round_time": ("decomposition", f"{_HERE}.charts:round_time"),
+    "step_cost": ("step_cost", f"{_HERE}.curves:step_cost"),
+    "predictions": ("predictions", f"{_HERE}.scatter:predictions"),
+    "acceptance": ("acceptance", f"{_HERE}.curves:acceptance"),
+    "tokens_over_time": ("timeline", f"{_HERE}.curves:tokens_over_time"),
+    "kernel_share": ("kernels", f"{_HERE}.kernels:kernel_share"),
+    "kernel_cost": ("kernels", f"{_HERE}.kernels:kernel_cost"),
+    "kernel_roofline": ("kernels", f"{_HERE}.kernels:kernel_roofline"),
 }
-"""The table of the findings that each figure is drawn from."""
+"""By name: the table of the findings that a figure is drawn from, and what draws it, imported when it does."""
 FORMATS = ("svg", "pdf", "png")
 COLUMNS = ("figure", "title", "condition", "left_out", "cells")
 CREATOR = "bench.report"
@@ -53,27 +55,16 @@ def _metadata(kind: str, drawing: Drawing) -> dict[str, Any]:
 
 def _rendered(drawing: Drawing, kind: str) -> bytes:
     buffer = io.BytesIO()
-    packed = {"pil_kwargs": {"compress_level": 3}} if kind == "png" else {}  # the usual 6 takes three times as long
+    # The usual level 6 takes three times as long.
+    packed: dict[str, Any] = {"pil_kwargs": {"compress_level": 3}} if kind == "png" else {}
     drawing.figure.savefig(buffer, format=kind, dpi=PIXELS_PER_INCH, metadata=_metadata(kind, drawing), **packed)
     return buffer.getvalue()
 
 
 def draw(name: str, tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
     """One figure, or None when its table has no rows for it."""
-    from bench.report.figures import charts, curves, kernels, scatter
-
-    drawers = {
-        "speedup": charts.speedup,
-        "round_time": charts.round_time,
-        "step_cost": curves.step_cost,
-        "predictions": scatter.predictions,
-        "acceptance": curves.acceptance,
-        "tokens_over_time": curves.tokens_over_time,
-        "kernel_share": kernels.kernel_share,
-        "kernel_cost": kernels.kernel_cost,
-        "kernel_roofline": kernels.kernel_roofline,
-    }
-    return drawers[name](tables, claims, index)
+    drawer: Callable[..., Drawing | None] = named(FIGURES[name][1])
+    return drawer(tables, claims, index)
 
 
 def write_figures(findings: Any, claims: Sequence[Row], out: Path) -> list[Path]:
@@ -92,10 +83,10 @@ def started(
     """Has the processes of `pool` start to draw; what it returns waits for them, or draws where there is no pool."""
     open_folder(folder)
     # Each figure gets the table that it shows, and no more: it is copied to another process.
-    needed = [tables.only(table) for table in TABLES.values()]
+    needed = [tables.only(table) for table, _ in FIGURES.values()]
     spread = pool.map if pool else map
-    told = spread(partial(_write_figure, claims=claims, index=index, folder=folder), TABLES, needed)
-    return lambda: _finished(dict(zip(TABLES, told, strict=True)), folder)
+    told = spread(partial(_write_figure, claims=claims, index=index, folder=folder), FIGURES, needed)
+    return lambda: _finished(dict(zip(FIGURES, told, strict=True)), folder)
 
 
 def load_drawing() -> None:

@@ -5,15 +5,16 @@ Knows nothing about files, and fits no curve. One panel a format, of the matrix 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.judge.kernels.times import is_product, is_sound
 from bench.report.figures.canvas import GREY, INK, MARKERS, PALE, SERIES, Drawing, canvas, finish, omitted, set_title
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
 from bench.report.tables.kernels import COLD, MAIN_SHAPES, by_machine, conditions
-from bench.report.tables.values import Row, figure, get, line, number
+from bench.report.tables.values import Row, figure, figures, get, line, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 LLAMA_CPP = "llama.cpp"
 TOP_SHARE = 1.08
 OTHERS = "other matrices, formats and machines, warm caches, rows without a time"
-Panel = Callable[["Axes", Sequence[Row], dict[str, dict[str, object]]], None]
+Styles = dict[str, dict[str, Any]]
+"""How a kernel is drawn, by its name."""
+Panel = Callable[["Axes", Sequence[Row], Styles], None]
 """Draws the rows of one format; the styles are by kernel, the same in all panels."""
 
 
@@ -46,7 +49,7 @@ def _series(rows: Sequence[Row], name: str) -> list[tuple[str, list[Row]]]:
     return found
 
 
-def _styled(kernels: set[str]) -> dict[str, dict[str, object]]:
+def _styled(kernels: set[str]) -> Styles:
     """A colour and a mark for each kernel; where colours begin again, marks are shifted."""
     styles = {}
     for place, kernel in enumerate(sorted(kernels)):
@@ -56,20 +59,22 @@ def _styled(kernels: set[str]) -> dict[str, dict[str, object]]:
     return styles
 
 
-def _by_streams(axes: Axes, rows: Sequence[Row], name: str, peer: str, styles: dict[str, dict[str, object]]) -> None:
+def _by_streams(axes: Axes, rows: Sequence[Row], name: str, peer: str, styles: Styles) -> None:
     for kernel, own in _series(rows, name):
         if not own:
             continue
-        xs = [figure(row, "streams") for row in own]
-        axes.plot(xs, [figure(row, name) for row in own], label=kernel, **styles[kernel])
-        spans = [(x, figure(row, f"{name}_low"), figure(row, f"{name}_high")) for x, row in zip(xs, own, strict=True)]
-        known = [span for span in spans if None not in span]
-        if known:
-            axes.vlines(*zip(*known, strict=True), colors=styles[kernel]["color"], linewidth=1.6, alpha=0.6)
-    points = {figure(row, "streams"): figure(row, peer) for row in rows if figure(row, peer) is not None}
+        xs, lows, highs = (figures(own, column) for column in ("streams", f"{name}_low", f"{name}_high"))
+        axes.plot(xs, figures(own, name), label=kernel, **styles[kernel])
+        spans = [span for span in zip(xs, lows, highs, strict=True) if not math.isnan(span[1])]
+        if spans:
+            axes.vlines([x for x, _, _ in spans], [low for _, low, _ in spans], [high for _, _, high in spans],
+                        colors=styles[kernel]["color"], linewidth=1.6, alpha=0.6)  # fmt: skip
+    known = [row for row in rows if figure(row, peer) is not None]
+    points = dict(zip(figures(known, "streams"), figures(known, peer), strict=True))
     if points:
-        xs = sorted(points, key=lambda x: x or 0)
-        style = {"color": INK, "linestyle": "--", "marker": "D", "markersize": 4, "markerfacecolor": "white"}
+        xs = sorted(points)
+        style: dict[str, Any] = {"color": INK, "linestyle": "--", "marker": "D", "markersize": 4,
+                                 "markerfacecolor": "white"}  # fmt: skip
         axes.plot(xs, [points[x] for x in xs], label=LLAMA_CPP, **style)
     axes.set_xticks(sorted({figure(row, "streams") or 0 for row in rows}))
     axes.set_xlabel("N: activation vectors of one reading of the weights")
@@ -99,7 +104,7 @@ def _figure(title: str, tables: Ordered, index: CellIndex, draw: Panel) -> Drawi
 def kernel_share(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
     """Time of a plain read of the weights over a kernel's time, by number of streams."""
 
-    def draw(axes: Axes, rows: Sequence[Row], styles: dict) -> None:
+    def draw(axes: Axes, rows: Sequence[Row], styles: Styles) -> None:
         axes.axhline(1.0, color=GREY, linewidth=1)
         _by_streams(axes, rows, "share_of_read_peak", "llama_cpp_share", styles)
         axes.set_ylim(0, TOP_SHARE)
@@ -111,7 +116,7 @@ def kernel_share(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Dr
 def kernel_cost(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
     """Time with N streams over that with one, against the claim that they cost the same and against no sharing."""
 
-    def draw(axes: Axes, rows: Sequence[Row], styles: dict) -> None:
+    def draw(axes: Axes, rows: Sequence[Row], styles: Styles) -> None:
         widest = max(figure(row, "streams") or 1.0 for row in rows)
         costs = [figure(row, name) or 0 for row in rows for name in ("relative_cost", "llama_cpp_relative_cost")]
         axes.axhline(1.0, color=GREY, linewidth=1, label="claimed: N streams cost what one costs")

@@ -49,8 +49,8 @@ def _number(word: Any) -> float | None:
 
 
 def _span(parts: Sequence[Any]) -> Span | None:
-    ends = [_number(part) for part in parts]
-    return None if not ends or None in ends else (min(ends), max(ends))  # type: ignore[type-var, return-value]
+    ends = [end for end in map(_number, parts) if end is not None]
+    return (min(ends), max(ends)) if ends and len(ends) == len(parts) else None
 
 
 def spans(value: Any) -> list[Span]:

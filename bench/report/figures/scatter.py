@@ -22,7 +22,7 @@ from bench.report.figures.canvas import (
 from bench.report.tables.arms import is_void, of_all_prompts
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
-from bench.report.tables.values import Row, figure, get
+from bench.report.tables.values import Row, figure, figures, get
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,10 +66,9 @@ def _panel(axes: Axes, rows: Sequence[Row]) -> None:
         mine = [row for row in rows if get(row, "arm") == name]
         if not mine:
             continue
-        measured = [figure(row, "measured") for row in mine]
-        alone = [figure(row, "curve_only") for row in mine]
+        measured, alone = figures(mine, "measured"), figures(mine, "curve_only")
         axes.plot(alone, measured, marker, markerfacecolor="none", markeredgecolor=color, alpha=0.5, markersize=5)
-        axes.plot([figure(row, "predicted") for row in mine], measured, marker, color=color, markersize=5, label=label)
+        axes.plot(figures(mine, "predicted"), measured, marker, color=color, markersize=5, label=label)
     axes.plot([], [], "o", markerfacecolor="none", markeredgecolor=GREY, label="hollow: changes of width left out")
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -27,7 +27,7 @@ FROM_SPEEDUP = ("n_prompts", "n_blocks", "n_predict", "quantization", "threads")
 class CellIndex:
     """What the findings say of each cell, by id."""
 
-    rows: dict[str, Row] = field(default_factory=dict)
+    rows: Mapping[str, Row] = field(default_factory=dict)
     groups: dict[tuple[Any, ...], Group] = field(default_factory=dict, compare=False, repr=False)
     """Groups that were asked for, by all that they depend on: thousands of rows have a handful of them."""
 
@@ -69,9 +69,8 @@ def group_of(row: Row, index: CellIndex) -> Group:
 def _group_of(row: Row, index: CellIndex) -> Group:
     model = plain(row.get("model"))
     nested = get(model, "quantization") if isinstance(model, Mapping) else None
-    named = [index.find(row, name) for name in ("machine", "build", "model")]
-    quantization = index.find(row, "quantization") or nested
-    return tuple(line(value) for value in (*named, quantization))  # type: ignore[return-value]
+    machine, build, name = (line(index.find(row, key)) for key in ("machine", "build", "model"))
+    return machine, build, name, line(index.find(row, "quantization") or nested)
 
 
 def grouped(rows: Iterable[Row], index: CellIndex) -> list[tuple[Group, list[Row]]]:

@@ -58,6 +58,12 @@ def figure(row: Row, name: str) -> float | None:
     return float(value) if is_number(value) and math.isfinite(value) else None
 
 
+def figures(rows: Iterable[Row], name: str) -> list[float]:
+    """The numbers in column `name`, nan where there is none: what an axis leaves out."""
+    found = (figure(row, name) for row in rows)
+    return [math.nan if value is None else value for value in found]
+
+
 def number(value: Any, digits: int = 4) -> str:
     """At most `digits` significant digits; whole numbers in full; text as it is."""
     value = plain(value)

@@ -42,8 +42,8 @@ def print_advice(advice: Advice, folder: Path, model_word: str, console: Console
         say("No sound contrast: nothing was measured that could be advised.")
     if advice.rejected:
         say("\nNot worth it here:", "bold")
-        for one in advice.rejected:
-            say(f"  {describe(one.row, _NO_CELLS)}: {fixed(one.row['speedup'], 2)}x; {one.reason}")
+        for arm in advice.rejected:
+            say(f"  {describe(arm.row, _NO_CELLS)}: {fixed(arm.row['speedup'], 2)}x; {arm.reason}")
     for method, reason in advice.unsupported:
         say(f"  {method}: cannot run with this model: {reason}")
     if advice.drafters:
@@ -66,7 +66,7 @@ def _table(*columns: tuple[str, str]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for name, justify in columns:
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+        table.add_column(name, justify="right" if justify == "right" else "left")
     return table
 
 

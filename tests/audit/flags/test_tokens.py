@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.audit.audit import format_audit
+from bench.audit.show import format_audit
 from tests.audit.audit_records import HEADER, Rows, clean, flags, ledger, look
 
 
@@ -55,8 +55,10 @@ def test_counts_against_brute_force(tmp_path: Path) -> None:
     draw = random.Random(5)
     for case in range(20):
         rows = [(0, s, 0, 1, -1, "prefill", 0) for s in range(3)]
-        rows += [(0, draw.randrange(3), draw.randrange(12), 7, k, "verified", (k + 1) * 10**7)
-                 for k in range(draw.randrange(1, 40))]  # fmt: skip
+        rows += [
+            (0, draw.randrange(3), draw.randrange(12), 7, k, "verified", (k + 1) * 10**7)
+            for k in range(draw.randrange(1, 40))
+        ]
         report = look(tmp_path, ledger(rows), f"case{case}.csv", baseline=1.0)
         row = report.trials[0]
         assert row["counted"] == len(rows)

@@ -175,6 +175,13 @@ def test_what_decides_a_claim(name: str, word: str) -> None:
     assert mechanism(PTI[name]).word == word
 
 
+@pytest.mark.parametrize("method", ["any", "autoregressive", "lookup", "[packed, stagger]"])
+def test_methods_of_one_answer_and_several_methods_are_bound_by_nothing(tmp_path: Path, method: str) -> None:
+    claim = claim_of(tmp_path, scope=f"{{method: {method}}}",
+                     rule="{kind: records, test: direction, expect: greater_than_one}")  # fmt: skip
+    assert mechanism(claim).word == "conditions"
+
+
 def test_a_batch_whose_answers_may_be_guessed_for_is_not_bound_by_construction(tmp_path: Path) -> None:
     words = {scope: mechanism(claim_of(tmp_path, scope=f"{{method: packed{scope}}}")).word
              for scope in ("", ", drafter: none", ", drafter: any", ", drafter: mtp")}  # fmt: skip

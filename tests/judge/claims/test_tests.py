@@ -304,3 +304,35 @@ def test_of_rows_at_one_temperature_the_best_tested_is_judged() -> None:
         verdict("pti.acceptance.collision", acceptance=[*rows, accepted(**odd, tested=40)])["verdict"] == "reproduced"
     )
     assert verdict("pti.acceptance.collision", acceptance=[*rows, accepted(**odd, tested=4000)])["verdict"] == "refuted"
+
+
+ABSOLUTE = {"metric": "rate", "unit": "tok/s", "rule": "{kind: records, test: absolute}"}
+DIRECTION = {"rule": "{kind: records, test: direction, expect: greater_than_one}"}
+SHARE = {"metric": "acceptance", "published": "0.72", "unit": "share", "rule": "{kind: records, test: value}"}
+SOLD = {"unit": "tok/s", "rule": "{kind: records, test: one_answer}",
+        "conditions": "{machine: laptop, model: smollm2-135m, quantization: q8_0, baseline_tok_s: 50}"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "absent", "told"),
+    [({}, "ci_low", "gives no interval"), (DIRECTION, "ci_high", "no interval"),
+     (DIRECTION, "speedup", "gives no interval"), (SHARE, "ci_low", "gives no interval"), (SHARE, "rate", "lacks rate"),
+     (ABSOLUTE, "tok_s", "lacks tok_s"), (SOLD, "counted_tok_s", "lacks a counted rate"),
+     (SOLD, "ci_low", "or an interval"), (SOLD, "tok_s", "lacks a counted rate"), (SOLD, "speedup", "lacks a counted")],
+)  # fmt: skip
+def test_a_record_without_the_figure_leaves_it_open(
+    tmp_path: Path, changes: dict[str, str], absent: str, told: str
+) -> None:
+    gap = {"method": "mtp", "streams": 1, "temperature": 0.0, absent: None}
+    row = verdict(claim_of(tmp_path, **changes), speedup=[speed(**gap)], acceptance=[accepted(**gap)])
+    assert row["verdict"] == "inconclusive" and told in row["reason"]
+
+
+def test_a_gain_that_one_in_twenty_would_refute_is_open_and_says_so(tmp_path: Path) -> None:
+    row = speed(method="mtp", streams=1, speedup=1.85, ci_low=1.81, ci_high=1.89)
+    found = verdict(claim_of(tmp_path), speedup=[row])
+    assert found["verdict"] == "inconclusive" and "the 99.9 % one does not" in found["reason"]
+
+
+def test_the_record_s_own_count_stands_behind_the_formula_s() -> None:
+    assert "the loop of the record counts 3.8 times" in verdict("pti.four_streams.rate", speedup=[speed()])["reason"]

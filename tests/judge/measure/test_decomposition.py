@@ -6,7 +6,7 @@ import pytest
 
 from bench.judge import judge
 from bench.judge.measure.case import Case, profile_of
-from bench.judge.measure.step_curves import Curve
+from bench.judge.measure.curve import Curve
 from tests.judge.judge_cells import Arm, Cell, guess_cell, profile_cell
 
 GUESS = {"per_round": 2, "drafted": 2, "accepted": 1}

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from bench.errors import UserError
+from bench.judge.measure.curve import curves
 from bench.judge.measure.step_cost import expected_tokens, predicted_tok_s, step_cost_rows
-from bench.judge.measure.step_curves import curves
 from bench.records.rows import Step
 from tests.judge.judge_cells import MS, case_of, frame, profile_cell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.judge.measure.step_curves import curves
+from bench.judge.measure.curve import curves
 from bench.judge.predict.cost_model import (
     CLIFF,
     INTERPOLATED,

@@ -14,16 +14,16 @@ from PIL import Image
 
 from bench.errors import UserError
 from bench.judge.columns import changed
-from bench.report import write_figures, write_report
+from bench.report import write_report
 from bench.report.figures import charts, curves
 from bench.report.figures.canvas import MAX_PANELS, drawing_style
-from bench.report.figures.drawing import FORMATS, TABLES
+from bench.report.figures.drawing import FIGURES, FORMATS, write_figures
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
 from tests.report import report_stand_ins as stand_ins
 
 MACHINES = ("laptop", "server")
-OF_CELLS = [name for name, table in TABLES.items() if table != "kernels"]
+OF_CELLS = [name for name, (table, _) in FIGURES.items() if table != "kernels"]
 """Figures of the stand-ins; those of kernels have tests of their own."""
 CONDITION = "engine build 0.3.36-abc-cpu; model smollm2-135m Q8_0; threads 2; n_predict 32"
 
