@@ -45,7 +45,7 @@ def measured(case: Case) -> Estimate | None:
     if design is None:
         return None
     logs = np.log(table.rate)
-    variance, df = _run_noise(table, logs)
+    variance, df = _run_noise(table, logs - case.stalls.unknown)
     return Estimate(design.contrast(logs).log_mean, float(np.sqrt(variance * design.block_weight)), design.n_blocks,
                     "blocks", df=float(df))  # fmt: skip
 

@@ -6,8 +6,8 @@ Both were fixed before any run.
 block, pooled over all blocks of the cell, so that a class of one prompt has an interval too.
 
 *Texts like these*: what other prompts would find. Its spread is that between prompts. Where guesses make the gain,
-texts differ in it by a lot and to one side, and a few of them do not show how: with fewer than `ENOUGH` prompts such a row
-does not speak of other texts, and with more its interval is the wider of Student's and of Hall's for skewed units.
+texts differ in it by a lot and to one side, and a few of them do not show how: with fewer than `ENOUGH` prompts such a
+row does not speak of other texts, and with more its interval is the wider of Student's and of Hall's for skewed units.
 
 Which of the two a row's `ci` is, its column `speaks_of` says. It knows no method.
 """
@@ -63,7 +63,7 @@ def depends_on_text(case: Case) -> bool:
 
 
 def noise_of(log_rates: np.ndarray, table: RunTable, arm: str = "treatment") -> Noise:
-    """Noise of a block's ratio of an arm over the baseline.
+    """Noise of a block's ratio of an arm over the baseline, from log rates that know what stalls hide.
 
     In a palindrome A B B A, half of (A1 - B1) - (A2 - B2) has the spread of the block's ratio, whether runs are
     independent or drift.

@@ -30,7 +30,7 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
     table, plain, limits = case.settled, case.runs, case.once(bounds)
     together = int(table.concurrent[table.of("treatment")].max())
     bound = limits[-1].bound_tok_s if limits else float("nan")
-    noise, by_text = noise_of(np.log(table.rate), table), depends_on_text(case)
+    noise, by_text = noise_of(np.log(table.rate) - case.stalls.unknown, table), depends_on_text(case)
     about = {"concurrent": together, "again": again_told(case), "stalled_share": case.stalls.share}
     rows = []
     for name, mask in class_masks(table).items():
@@ -60,7 +60,7 @@ def _intervals(found: Both) -> dict[str, Any]:
     return {
         "speedup": told.ratio, **columns, "speaks_of": found.speaks_of, "direction": direction(told),
         "min_visible_effect": told.min_visible_effect, "n_blocks": told.n_blocks, "n_prompts": told.n_prompts,
-        "n_units": told.n_units, "units": told.units,
+        "n_units": told.n_units, "units": told.units, "freedom": told.freedom,
     }  # fmt: skip
 
 

@@ -19,10 +19,10 @@ import numpy as np
 
 from bench.judge.measure.runs import TIMES, RunTable, totals
 
-USUAL_TIMES = 3.0
+USUAL_TIMES = 6.0
 """How many times the cell's usual difference between two rounds of the same work is no stall yet."""
-LEAST, MOST = float(np.log(1.05)), float(np.log(2.0))
-"""No round within 5 % of the other is a stall, and every round that took twice as long is one."""
+LEAST, MOST = float(np.log(1.10)), float(np.log(2.0))
+"""No round within 10 % of the other is a stall, and every round that took twice as long is one."""
 FEWEST = 5
 """Rounds of a shape whose median says how long it takes."""
 LISTED = 0.05
@@ -59,6 +59,9 @@ class Settled:
     """(runs,) seconds that each run lost, in rounds that have no row of their own too."""
     allowed: float
     """Log ratio up to which two rounds of the same work differ without a stall."""
+    unknown: np.ndarray
+    """(runs,) log of the run's time with its stalled rounds up to twice as long as they count, over its time without:
+    what was replaced might be noise as well, and the estimate of the noise has that in it."""
     paired: np.ndarray
     """(runs,) whether the run was held against its twin; the others against rounds of their shape."""
 
@@ -86,10 +89,14 @@ def settled(table: RunTable) -> Settled:
     gaps = _gaps(table, total, starts, paired)
     lost = np.add.reduceat(np.where(stalled, total - expected, 0.0), starts[:-1]) * 1e-9 + gaps
     if not lost.any():
-        return Settled(table, (), lost, allowed, paired)
+        return Settled(table, (), lost, allowed, lost, paired)
     made = _without(table, order, stalled, expected, twin, gaps)
     found = tuple(_listed(table, made, order, starts, stalled, expected, total, gaps))
-    return Settled(made, found, lost, allowed, paired)
+    might = np.where(stalled, np.minimum(total - expected, expected * (np.exp(MOST) - 1)), 0.0)
+    # A run that counts as the other does brings that one's whole error into the mean of the two. Half of the time it is
+    # the odd one, so the squares of these errors are half of what twice the distance would make.
+    unknown = np.sqrt(2) * np.log1p(np.add.reduceat(might, starts[:-1]) * 1e-9 / made.window)
+    return Settled(made, found, lost, allowed, unknown, paired)
 
 
 def _twins(table: RunTable, order: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -167,7 +174,7 @@ def _medians(values: np.ndarray, total: np.ndarray) -> np.ndarray:
 
 
 def _gaps(table: RunTable, total: np.ndarray, starts: np.ndarray, paired: np.ndarray) -> np.ndarray:
-    """(runs,) seconds between rounds that only one of two runs took, where they are more than 5 % of the other run."""
+    """(runs,) seconds between rounds that only one of two runs took, where they are more than 10 % of the other run."""
     between = table.window - np.add.reduceat(total, starts[:-1]) * 1e-9
     other = np.where(paired, _other_runs(table), np.arange(len(between)))
     more = between - between[other]

@@ -74,6 +74,7 @@ class SpeedUp(ArmFact):
     n_blocks: int = column("balanced groups of runs")
     n_prompts: int = column("prompts; groups that share one count once")
     n_units: int = column("units of the interval")
+    freedom: float = column("degrees of freedom of the interval", default=1.0)
     units: str = column("what they are: prompts, blocks or replicate pairs")
     concurrent: int = column("answers that were decoded at the same time")
     counted_speedup: float = column("`counted_tok_s` over `baseline_tok_s`", RATIO, scaled_by="speedup")
