@@ -137,8 +137,9 @@ def _table(layout: list[Place], times: np.ndarray) -> RunTable:
     owner, nothing = np.repeat(run, rounds), np.zeros(runs * rounds)
     ns = times.ravel() * 1e9
     turns: dict[str, Any] = {
-        "run": owner, "owner": owner, "round": np.tile(np.arange(rounds), runs), "phase": np.full(runs * rounds, "steady"),
-        "width": np.ones(runs * rounds, dtype=np.int64), "drafted": nothing.astype(int), "redecoded": nothing.astype(int),
+        "run": owner, "owner": owner, "round": np.tile(np.arange(rounds), runs),
+        "phase": np.full(runs * rounds, "steady"), "width": np.ones(runs * rounds, dtype=np.int64),
+        "drafted": nothing.astype(int), "redecoded": nothing.astype(int),
         "draft_ns": nothing, "decode_ns": ns, "sample_ns": nothing, "rollback_ns": nothing, "total_ns": ns,
     }  # fmt: skip
     window = times.sum(axis=1)

@@ -89,12 +89,14 @@ def _power(count: int) -> list[str]:
             found = measure(4, count, noise, TEXTS["alike (sd 0.03)"], 6, effect=effect)
             rows.append([name, f"{effect:g}", _share(found.seen_plain), _share(found.seen),
                          f"{100 * found.half_plain:.1f} %", f"{100 * found.half_these:.1f} %"])  # fmt: skip
-    head = ("noise", "true ratio", "seen, with stalls and over prompts", "seen, these texts", "half width", "half width")
+    head = ("noise", "true ratio", "seen, with stalls and over prompts", "seen, these texts", "half width before",
+            "half width")  # fmt: skip
     return ["## Power", "", "Six prompts, the same runs: how often the interval excludes 1.00.", *_table(head, rows)]
 
 
 def _contexts(count: int) -> list[str]:
-    rows = [[f"{100 * sd:g} %", *map(_share, with_contexts_known(5, max(count // 12, 20), sd))] for sd in (0, 0.005, 0.01)]
+    rows = [[f"{100 * sd:g} %", *map(_share, with_contexts_known(5, max(count // 12, 20), sd))]
+            for sd in (0, 0.005, 0.01)]  # fmt: skip
     told = ("A machine of twelve cells whose contexts differ, 1 % of noise a run: coverage of the intervals for these "
             "texts without and with the spread that A/A of all cells shows.")  # fmt: skip
     return ["## Contexts", "", told,

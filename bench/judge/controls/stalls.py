@@ -28,6 +28,7 @@ def stall_rows(case: Case) -> list[Stall]:
             lost_ms=1e3 * one.lost, took_ms=1e3 * one.took, other_ms=1e3 * one.other, share=one.share,
             held_against="the other run" if found.paired[one.run] else "rounds of the same shape",
             load=_beside(case, "load", one.run), steal=_beside(case, "steal", one.run),
+            other_cpus=_beside(case, "other_cpus", one.run),
         )
         for one in found.stalls
     ]  # fmt: skip

@@ -63,13 +63,17 @@ TABLES: dict[str, Table] = {
     "kernel_resources": Table(f"{_ROWS}.kernels:KernelResource", optional=True),
 }  # fmt: skip
 
-CONTROLS = (
-    "bench.judge.controls.again:same_arm_twice", "bench.judge.controls.stalls:stalls",
+_INVARIANTS = "bench.judge.invariants:invariants"
+CONTROLS = {
+    CONTRAST: (
+    _INVARIANTS, "bench.judge.controls.again:same_arm_twice", "bench.judge.controls.stalls:stalls",
     "bench.judge.controls.arms:arm_controls", "bench.judge.controls.conditions:conditions",
     f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
     f"{_MEASURE}.sampled_tokens:distribution_control",
-)  # fmt: skip
-"""The checks of a contrast, each `Case -> list[Control]`, in the order in which they are told."""
+    ),
+    PROFILE: (_INVARIANTS,),
+}  # fmt: skip
+"""The checks of a cell by its kind, each `Case -> list[Control]`, in the order in which they are told."""
 
 CLAIMS = Table(f"{_ROWS}.claims:Verdict")
 """The table of verdicts, which rests on all others and is none of the findings."""

@@ -128,8 +128,10 @@ class Stall(Fact):
     other_ms: float = column("what the same work takes without", "ms", decimals=1, words="instead of ms")
     share: float = column("time lost over the run's time without stalls", SHARE, decimals=0, words="of the run")
     held_against: str = column("the other run of the block, or rounds of the same shape where that did other work")
-    load: float = column("load of the machine as the run's record has it", default=NAN)
-    steal: float = column("share of processor time that the host took, as the run's record has it", SHARE, default=NAN)
+    load: float = column("processes of the machine that ran or waited, by the run's record", default=NAN)
+    other_cpus: float = column("CPUs' worth of time that everything else took", decimals=2, words="others' CPUs",
+                               default=NAN)  # fmt: skip
+    steal: float = column("CPUs' worth of time that the hypervisor gave to others", decimals=2, default=NAN)
 
 
 @table

@@ -65,7 +65,8 @@ def _factors(row: Row) -> str:
 def stalls(tables: Ordered, index: CellIndex) -> Section:
     rows = sorted(tables.rows("stalls"), key=lambda row: -float(row["lost_ms"]))
     columns: list[Column] = [
-        *shown("stalls", "run", "arm", "block", "round", "rounds", "lost_ms", "took_ms", "other_ms", "share"),
+        *shown("stalls", "run", "arm", "block", "round", "rounds", "lost_ms", "took_ms", "other_ms", "share",
+               "other_cpus", "steal"),
         ("cells", ids_of),
     ]
     made = by_group(rows, columns, index, "stalls.csv")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.plain_text import plain_text
 from bench.report.tables import verdicts
 from bench.report.tables.arms import prediction_line
 from bench.report.tables.values import Row, get, line, number
@@ -56,7 +57,7 @@ def print_verdicts(claims: Sequence[Row], out: Path, console: Console) -> None:
         console.print(Text(f"{interval_verdicts} of them rest on an interval: one in 40 of those at its edge is wrong "
                            "by chance."))  # fmt: skip
     rest = f" (with the other {len(claims) - len(shown)} claims)" if len(shown) < len(claims) else ""
-    console.print(Text(f"Report: {Path(out) / 'report.md'}{rest}"), soft_wrap=True)
+    console.print(Text(plain_text(f"Report: {Path(out) / 'report.md'}{rest}")), soft_wrap=True)
 
 
 def print_predictions(rows: Sequence[Row], console: Console) -> None:
@@ -65,7 +66,7 @@ def print_predictions(rows: Sequence[Row], console: Console) -> None:
 
     told = prediction_line(rows)
     if told:
-        console.print(Text(told))
+        console.print(Text(plain_text(told)))
 
 
 def _judged_by(claim: Row) -> str | None:
@@ -96,7 +97,7 @@ def _table(claims: Sequence[Row], whole: bool, several: bool) -> Table:
         body: list[Table | Text] = [_line(verdicts.name(claim, several), *numbers)]
         if whole or _judged_by(claim) in FROM_RECORDS:
             why = ". ".join(part for part in (verdicts.counted_and_distinct(claim), line(claim.get("reason"))) if part)
-            body.append(Text(why, style="dim", no_wrap=True, overflow="ellipsis"))
+            body.append(Text(plain_text(why), style="dim", no_wrap=True, overflow="ellipsis"))
         table.add_row(Text(verdict, style=COLOURS.get(verdict, "")), Group(*body))
     return table
 
@@ -116,7 +117,7 @@ def _line(claim: str, published: str, measured: str, style: str = "") -> Table:
     for _ in range(2):
         # rich counts the padding as part of the width.
         grid.add_column(width=NUMBER_WIDTH + 2, justify="right", no_wrap=True, overflow="ellipsis")
-    grid.add_row(*(Text(text, style=style) for text in (claim, published, measured)))
+    grid.add_row(*(Text(plain_text(text), style=style) for text in (claim, published, measured)))
     return grid
 
 

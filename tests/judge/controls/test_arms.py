@@ -10,13 +10,18 @@ import pytest
 from bench.judge import judge
 from bench.judge.controls.conditions import different_settings
 from bench.judge.engine_settings import FREE
+from bench.judge.invariants import INVARIANTS
 from tests.judge.judge_cells import CONTROL_ORDER, Arm, Builder, Cell, default_config, guess_cell, wobble
 
 GUESS = {"round_ms": 62.5, "per_round": 2, "drafted": 2, "accepted": 1}
 
 
+NAMES = {one.name for one in INVARIANTS}
+"""Checks of the records themselves, which have tests of their own; what is planted here contradicts some of them."""
+
+
 def controls(cell: Cell) -> dict[str, dict]:
-    return {row["control"]: row for row in judge([cell]).controls}
+    return {row["control"]: row for row in judge([cell]).controls if row["control"] not in NAMES}
 
 
 def void(cell: Cell) -> set[str]:
@@ -25,7 +30,7 @@ def void(cell: Cell) -> set[str]:
     assert all(row["void"] is bool(failed) for row in findings.speedup)
     assert findings.cells[0]["void"] is bool(failed)
     assert all(name in findings.cells[0]["void_reason"] for name in failed)
-    return failed
+    return failed - NAMES
 
 
 def test_a_sound_cell_passes_everything() -> None:
@@ -37,7 +42,7 @@ def biased(percent: float) -> Callable[[str, int, int], float]:
     return lambda arm, block, order: wobble("x", block, order) * (1 + percent / 100 if arm == "again" else 1)
 
 
-def test_a_biased_second_baseline_voids_beyond_99_9_percent() -> None:
+def test_a_biased_second_baseline_voids_far_outside_the_band() -> None:
     cell = guess_cell(noise=biased(30))
     assert void(cell) == {"again"}
     again = controls(cell)["again"]
@@ -45,12 +50,36 @@ def test_a_biased_second_baseline_voids_beyond_99_9_percent() -> None:
     assert again["ci_low"] < again["value"] < again["ci_high"] < 1
 
 
-def test_between_95_and_99_9_percent_is_a_warning() -> None:
-    # Log ratios of the four pairs: mean -0.03 at a standard error of 0.0041, so t is 7.3, between 3.2 and 12.9.
-    shift = {(0, 1): 0.02, (0, 8): 0.03, (1, 1): 0.04, (1, 8): 0.03}
-    again = controls(guess_cell(noise=lambda arm, block, order: float(np.exp(shift.get((block, order), 0.0)))))["again"]
-    assert (again["ok"], again["severity"]) == (True, "warning")
-    assert again["ci_high"] < 1
+def test_a_precise_second_baseline_that_is_one_percent_off_is_no_fault() -> None:
+    exact = guess_cell(noise=lambda arm, block, order: 1.01 if arm == "again" else 1.0 + 1e-4 * order)
+    again = controls(exact)["again"]
+    assert (again["severity"], again["ci_high"] < 1) == ("ok", True)
+
+
+def test_the_band_of_the_second_baseline_depends_on_the_effect() -> None:
+    def off(arm: str, block: int, order: int) -> float:
+        return wobble("x", block, order) * (1.12 if arm == "again" else 1.0)
+
+    assert void(guess_cell(noise=off)) == set()
+    small = Arm(round_ms=95.0, per_round=2, drafted=2, accepted=1, verified=2)
+    assert void(guess_cell(small, noise=off)) == {"again"}
+
+
+def test_a_second_baseline_too_noisy_to_tell_is_a_warning_that_reaches_the_row() -> None:
+    def shaky(arm: str, block: int, order: int) -> float:
+        return 1.0 + 0.3 * ((block * 5 + order * 3) % 4)
+
+    findings = judge([guess_cell(noise=shaky)])
+    again = next(row for row in findings.controls if row["control"] == "again")
+    assert again["severity"] == "warning" and "too wide to tell" in again["sentence"]
+    assert {row["again"] for row in findings.speedup} == {"cannot tell"}
+
+
+def test_a_clock_that_never_changes_was_not_measured() -> None:
+    cell = guess_cell()
+    cell.runs["clock_mhz"] = 2445.404
+    clock = controls(cell)["clock"]
+    assert clock["severity"] == "warning" and clock["sentence"].startswith("not measured: all ")
 
 
 def change_arm(arm: str, how: Arm) -> Callable[[Builder], None]:
@@ -79,12 +108,11 @@ def test_wrong_guesses_that_make_it_faster_are_found() -> None:
 def test_c37_a_sabotaged_guess_that_reaches_the_output_is_found() -> None:
     leaky = Arm(round_ms=62.5, drafted=2, verified=1, token=lambda stream, place: 1 if place == 5 else place)
     cell = guess_cell(change=change_arm("sabotage", leaky))
-    assert void(cell) == {"sabotage"}
-    assert "position 5" in controls(cell)["sabotage"]["sentence"]
+    assert any(row["control"] == "grades" and not row["ok"] for row in judge([cell]).controls)
     for row in cell.facts["lossless"]:
         if row["arm"] == "sabotage":
             row["first_difference"] = {"position": 5, "gap_baseline": 4.0, "gap_arm": 4.0, "quantity": "logit_gap"}
-    assert "output of 4 of 4 answers changed" in controls(cell)["sabotage"]["sentence"]
+    assert "output of 8 of 8 answers changed" in controls(cell)["sabotage"]["sentence"]
 
 
 def test_a_right_guess_that_is_refused_is_found() -> None:
@@ -148,15 +176,15 @@ def test_no_grade_means_no_speed() -> None:
     assert findings.cells[0]["void"] and "lossless" in findings.cells[0]["void_reason"]
 
 
-def test_a_hidden_difference_voids_and_a_graded_one_is_told() -> None:
+def test_a_graded_difference_is_told_with_how_often_it_comes() -> None:
     lossy = Arm(**GUESS, token=lambda stream, place: 1 if place == 5 else 100 * stream + place)
     cell = guess_cell(lossy)
-    assert void(cell) == {"lossless"}
     for row in cell.facts["lossless"]:
         if row["arm"] == "treatment":
             row["first_difference"] = {"position": 5, "gap_baseline": 4.0, "gap_arm": 4.0, "quantity": "logit_gap"}
     assert void(cell) == set()
-    assert controls(cell)["lossless"]["severity"] == "warning"
+    told = controls(cell)["lossless"]
+    assert told["severity"] == "warning" and "it leaves the baseline's text at 17 %" in told["sentence"]
     assert judge([cell]).speedup[0]["lossless"] == "divergent"
 
 
