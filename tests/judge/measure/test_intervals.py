@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench.judge.measure.intervals import Estimate, detectable_shift, direction, mean_estimate, mean_interval, wilson
+from bench.judge.measure.intervals import (
+    Estimate,
+    clustered_share,
+    detectable_shift,
+    direction,
+    mean_estimate,
+    mean_interval,
+    skewness,
+    wilson,
+)
 from bench.judge.measure.layout import design
 
 
