@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bench.judge.cell import JudgedCell
 from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
+from bench.judge.measure.contexts import with_contexts
 from bench.judge.tables import TABLES, named
 
 if TYPE_CHECKING:
@@ -40,4 +41,5 @@ def merge(cells: Iterable[JudgedCell]) -> Findings:
             rows += getattr(cell.findings, name)
         if table.joined_by:
             rows += named(table.joined_by)([cell.gathered[name] for cell in cells if name in cell.gathered])
+    findings.speedup[:] = with_contexts(findings.speedup, findings.contexts)
     return findings
