@@ -129,7 +129,8 @@ def advise(findings: Findings, model: str, machine: str, methods: Iterable[str])
     blind = bool(done[0]["synthetic"])
     speedups = [row for row in here(findings.speedup)
                 if not row["void"] and not row["plain"] and not (blind and row["guesses"])]  # fmt: skip
-    predictions = {_key(row): row for row in here(findings.predictions) if row["arm"] == "treatment"}
+    predictions = {_key(row): row for row in here(findings.predictions)
+                   if row["arm"] == "treatment" and not row["void"]}  # fmt: skip
     sound = [row for row in speedups if row["lossless"] != DIVERGENT]
     unsupported = {row["method"]: row["reason"] for row in here(mine) if row["state"] == "unsupported"}
     seen = {row["method"] for row in sound} | set(unsupported)
@@ -162,6 +163,7 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 def _prices(rows: list[Row]) -> Prices | None:
     """The curve for several tokens of one sequence, or the other one where that was not timed."""
+    rows = [row for row in rows if not row["void"]]
     layouts = {row["layout"] for row in rows}
     if not layouts:
         return None

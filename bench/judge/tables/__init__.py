@@ -36,7 +36,7 @@ class Table:
     """Whether a report without such rows has no file of them."""
 
 
-_ROWS, _MEASURE = "bench.judge.tables", "bench.judge.measure"
+_ROWS, _MEASURE, _CONTROLS = "bench.judge.tables", "bench.judge.measure", "bench.judge.controls"
 TABLES: dict[str, Table] = {
     "speedup": Table(f"{_ROWS}.contrast:SpeedUp", f"{_MEASURE}.speedup:speedup_rows"),
     "stalls": Table(f"{_ROWS}.contrast:Stall", "bench.judge.controls.stalls:stall_rows"),
@@ -50,7 +50,8 @@ TABLES: dict[str, Table] = {
                     joined_by=f"{_MEASURE}.memory:preferred"),
     "decomposition": Table(f"{_ROWS}.contrast:Decomposition", f"{_MEASURE}.decomposition:decomposition_rows"),
     "predictions": Table(f"{_ROWS}.prediction:Prediction", "bench.judge.predict.predictions:prediction_rows"),
-    "controls": Table(f"{_ROWS}.cell:ControlRow", "bench.judge.cell:control_rows", (ANY,)),
+    "controls": Table(f"{_ROWS}.cell:ControlRow", "bench.judge.cell:control_rows", (ANY,),
+                      f"{_CONTROLS}.curve:costs_of", f"{_CONTROLS}.curve:curve_checks"),
     "timeline": Table(f"{_ROWS}.contrast:Timeline", f"{_MEASURE}.tokens_over_time:timeline_rows"),
     "bandwidth": Table(f"{_ROWS}.machine:Bandwidth", of=(CONTRAST, PROFILE),
                        gathered_by=f"{_MEASURE}.bandwidth:reading", joined_by=f"{_MEASURE}.bandwidth:bandwidth_rows"),
@@ -66,10 +67,10 @@ TABLES: dict[str, Table] = {
 _INVARIANTS = "bench.judge.invariants:invariants"
 CONTROLS = {
     CONTRAST: (
-    _INVARIANTS, "bench.judge.controls.again:same_arm_twice", "bench.judge.controls.stalls:stalls",
-    "bench.judge.controls.arms:arm_controls", "bench.judge.controls.conditions:conditions",
-    f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
-    f"{_MEASURE}.sampled_tokens:distribution_control",
+        _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls",
+        f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.conditions:conditions",
+        f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
+        f"{_MEASURE}.sampled_tokens:distribution_control",
     ),
     PROFILE: (_INVARIANTS,),
 }  # fmt: skip

@@ -98,8 +98,9 @@ def step_cost(tables: Ordered, index: CellIndex) -> Section:
     rows = tables.rows("step_cost")
     changes = any(figure(row, "change_ms") is not None for row in rows)
     columns: list[Column] = [
-        *shown("step_cost", "width", "layout", "step_ms", "relative_cost"),
-        limits("step_cost", "relative_cost"),
+        *shown("step_cost", "width", "layout", "step_ms"),
+        *map(unless_void, shown("step_cost", "relative_cost")),
+        unless_void(limits("step_cost", "relative_cost"), MISSING),
         *shown("step_cost", "predicted_tok_s_all_accepted", *(["change_ms"] if changes else [])),
         ("cells", ids_of),
     ]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bench.judge import judge
+from bench.judge.columns import changed
 from bench.judge.predict.advice import PERHAPS, PLAIN, USE, Advice, advise, sweep_words
 from tests.judge.judge_cells import Arm, Builder, Cell, default_config, guess_cell, profile_cell, wobble
 
@@ -116,6 +117,18 @@ def test_without_a_curve_the_first_thing_missing_is_the_curve() -> None:
     assert advice is not None
     assert advice.missing[0].what.startswith("the step-cost curve")
     # The reason is told from what was measured.
+    assert advice.rejected[0].reason.startswith("1.00 new tokens a round at 1.3")
+
+
+def test_a_void_curve_advises_nothing() -> None:
+    found = judge([guess_cell(SLOW), profile_cell({1: 50, 2: 55, 3: 60, 4: 110})])
+    for name in ("step_cost", "predictions"):
+        rows = getattr(found, name)
+        rows[:] = [changed(row, void=True, void_reason="another cost elsewhere") for row in rows]
+    advice = advise(found, "toy", "box", METHODS)
+    assert advice is not None
+    assert advice.missing[0].what.startswith("the step-cost curve")
+    assert (advice.drafters, advice.cliffs) == ([], [])
     assert advice.rejected[0].reason.startswith("1.00 new tokens a round at 1.3")
 
 
