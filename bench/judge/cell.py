@@ -46,7 +46,7 @@ def _judged(case: Case) -> JudgedCell:
             continue
         if table.made_by:
             getattr(judged.findings, name).extend(named(table.made_by)(case))
-        elif table.gathered_by and (found := named(table.gathered_by)(case)) is not None:
+        if table.gathered_by and (found := named(table.gathered_by)(case)) is not None:
             judged.gathered[name] = found
     return judged
 

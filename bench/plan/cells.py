@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.errors import UserError, nearest
 from bench.plan.compose import compose_points
-from bench.plan.config import CONFIGS, Config, ModelConfig
+from bench.plan.config import CONFIGS, Config, ModelConfig, PeersConfig
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
 from bench.records.cells import DamagedCell, is_newer, read_cell, read_status
@@ -77,8 +77,9 @@ class Cell:
         config = self.config
         if self.kind == "profile":
             measure, peers = config["measure"], config["peers"]
-            # A pair is both programs' tokens, the batched one's at three widths.
-            runs = bool(peers["llama_bench"]) + 6 * bool(peers["llama_batched_bench"])
+            # A pair is both programs' tokens, and wide decodes cost more.
+            widths = peers.get("widths") or PeersConfig().widths
+            runs = bool(peers["llama_bench"]) + 2 * len(widths) * bool(peers["llama_batched_bench"])
             steps = measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 9
             return float(steps + 2 * runs * peers["pairs"] * peers["n_gen"])
         blocks = len({item["class"] for item in config["prompts"]["items"]}) * config["measure"]["per_class"]
@@ -195,6 +196,9 @@ def _profile_values(config: Config) -> dict[str, Any]:
     for name in ("method", "streams", "temperature", "n_predict", "prompts", "seed"):
         del values[name]
     values["measure"] = {key: value for key, value in values["measure"].items() if key.startswith("step_")}
+    # Left out where they are the usual ones or not used: what is not measured changes no id.
+    if not values["peers"]["llama_batched_bench"] or values["peers"]["widths"] == PeersConfig().widths:
+        del values["peers"]["widths"]
     for name in ("llama_bench", "llama_batched_bench"):
         if values["peers"][name]:  # where the program lies is no part of what is measured
             values["peers"][name] = Path(values["peers"][name]).name

@@ -125,6 +125,8 @@ class PeersConfig:
 
     llama_bench: str | None = None
     llama_batched_bench: str | None = None
+    widths: list[int] = field(default_factory=lambda: [1, 2, 4])
+    """Widths that llama-batched-bench runs at, each in a context of its own, and our loop beside it."""
     pairs: int = 5
     n_gen: int = 64
 
@@ -205,6 +207,10 @@ def check(config: Config) -> None:
     if config.engine.n_batch < config.streams:
         raise UserError(f"engine.n_batch={config.engine.n_batch} does not hold a token of each of streams="
                         f"{config.streams}; set engine.n_batch={config.streams} or more")  # fmt: skip
+    widths = config.peers.widths
+    if min(widths, default=0) < 1 or len({*widths}) < len(widths):
+        raise UserError(f"peers.widths={widths} are no widths of a decode; write each once, as in "
+                        "peers.widths=[1,2,4,8]")  # fmt: skip
     own_peers = ENGINES[config.model.engine].peers
     if not own_peers and (config.peers.llama_bench or config.peers.llama_batched_bench):
         raise UserError(f"peers are programs of llama.cpp, beside which model.engine={config.model.engine} shows "

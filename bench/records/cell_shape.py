@@ -19,7 +19,7 @@ _ROWS = [{"*": object}]
 SHAPES: dict[str, Any] = {
     "cell.yaml": {
         "schema": int, "kind": str, "machine": str, "streams": int, "temperature": NUMBER, "n_predict": int,
-        "seed": int, "model": _FLAT, "engine": _FLAT, "peers": _FLAT,
+        "seed": int, "model": _FLAT, "engine": _FLAT, "peers": {"widths": [int], "*": SCALAR},
         "method": {"parameters": _FLAT, "declaration": _FLAT, "*": SCALAR},
         "prompts": {"items": [_FLAT], "*": SCALAR}, "measure": {"classes": [str], "*": SCALAR},
     },

@@ -77,7 +77,7 @@ def compare_with_peers(model: Model, model_path: Path, config: Config,
         if config.peers.llama_bench:
             rows.append(_pair(number, 1, "llama-bench", model, config, lambda: _llama_bench(config, model_path)))
         if config.peers.llama_batched_bench:
-            for width in (1, 2, 4):
+            for width in config.peers.widths:
                 rows.append(_pair(number, width, "llama-batched-bench", model, config,
                                   lambda width=width: _batched_bench(config, model_path, width)))
         progress(0.8 + 0.2 * (number + 1) / config.peers.pairs, f"peers, pair {number + 1}")

@@ -35,6 +35,7 @@ class Cell:
         "machine": {"name": "box", "cpu": "toy", "gpus": []}, "engine": {"build": "b1", "llama_cpp_commit": "c1"},
         "time_utc": "2026-07-01T00:00:00Z"})  # fmt: skip
     status: dict[str, Any] = field(default_factory=lambda: {"state": "done", "reason": "", "seconds": 1.0})
+    note: str = ""
 
 
 def case_of(cell: Cell) -> Case:
@@ -147,7 +148,7 @@ class Builder:
                 number += 1
         now += int(how.gap_ms * MS * factor)
         self.runs.append(Run(run, block, order, arm, prompt, prompt_class, seed, 10 * how.streams, 10 * how.streams,
-                             self.n_predict, 5 * MS, start, now, now - start, 2000.0, 50.0))  # fmt: skip
+                             self.n_predict, 5 * MS, start, now, now - start, 2000.0 + run % 3, 50.0))  # fmt: skip
 
     def _round(self, run: int, number: int, phase: str, how: Arm, now: int, factor: float, group: Sequence[int],
                made: int, new: int) -> int:

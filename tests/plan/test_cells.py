@@ -10,6 +10,7 @@ from bench.errors import UserError
 from bench.plan.cells import cells
 from bench.plan.compose import compose_points
 from bench.plan.model_files import model_path
+from bench.records.cell_shape import fault_in
 from bench.records.cells import write_cell
 
 MODEL = ["model=gguf", "model.path=/models/a.gguf", "prompts=short"]
@@ -83,6 +84,20 @@ def test_a_profile_depends_on_its_own_settings_only():
             "peers.llama_bench=/b/llama-bench")}  # fmt: skip
     assert ids["measure.per_class=2"] == ids["seed=1"] != ids["measure.step_widths=3"]
     assert ids["peers.llama_bench=/a/llama-bench"] == ids["peers.llama_bench=/b/llama-bench"] != ids["seed=1"]
+
+
+def test_the_widths_of_a_program_beside_count_where_it_runs_and_they_are_not_the_usual_ones():
+    def planned(*overrides: str):
+        return plan("streams=2", *overrides, profile=True)[0]
+
+    batched = "peers.llama_batched_bench=b"
+    assert planned("peers.widths=[1,8]").id == planned().id, "no such program runs"
+    assert planned(batched, "peers.widths=[1,2,4]").id == planned(batched).id
+    wide = planned(batched, "peers.widths=[1,8]")
+    assert wide.id != planned(batched).id
+    assert wide.config["peers"]["widths"] == [1, 8]
+    assert fault_in("cell.yaml", wide.config) == "", "a planned cell can be read once it is stored"
+    assert planned(batched, "peers.widths=[1]").work < wide.work < planned(batched).work
 
 
 def test_a_cell_knows_its_folder_its_machine_and_the_programs_beside_it(tmp_path):

@@ -66,6 +66,9 @@ def test_an_experiment_is_a_union_of_sweeps_and_what_is_typed_wins(plus):
         ("machine=a/b", "is no name for a folder"),
         ("machine=.hidden", "is no name for a folder"),
         ("machine=reference", "is no name for a folder"),
+        ("peers.widths=[]", "peers.widths=[] are no widths of a decode; write each once"),
+        ("peers.widths=[0,2]", "peers.widths=[0, 2] are no widths"),
+        ("peers.widths=[2,1,2]", "peers.widths=[2, 1, 2] are no widths"),
         ("engine.n_batch=3", "engine.n_batch=3 does not hold a token of each of streams=4"),
     ],
 )

@@ -110,6 +110,14 @@ def test_a_pair_is_of_one_width(tmp_path: Path) -> None:
     assert order(tmp_path) == [f"{who} {width}" for width in (1, 2, 4) for who in ("ours", "llama-batched-bench")]
 
 
+def test_the_batched_program_runs_at_the_widths_that_are_asked_for(tmp_path: Path) -> None:
+    rows = compared(tmp_path, pairs=1, widths=[2, 4, 1])
+    assert [(row["tool"], row["width"]) for row in rows] == [
+        ("llama-bench", 1), *(("llama-batched-bench", width) for width in (2, 4, 1))
+    ]  # fmt: skip
+    assert order(tmp_path)[2:] == [f"{who} {width}" for width in (2, 4, 1) for who in ("ours", "llama-batched-bench")]
+
+
 def test_the_programs_get_our_settings(tmp_path: Path) -> None:
     config = config_of(tmp_path, pairs=1, n_gen=64)
     config.engine.type_k, config.engine.flash_attn, config.engine.n_ubatch = "q8_0", "on", 256

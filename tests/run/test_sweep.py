@@ -159,13 +159,20 @@ def test_every_points_device_is_locked(tmp_path, no_children, monkeypatch):
     assert {cell.env["device"] for cell in load_cells(tmp_path / "res") if "device" in cell.env} <= {"cpu"}
 
 
-def test_a_sweep_waits_when_it_is_asked_to(tmp_path, no_children, capsys):
+def test_a_sweep_waits_when_it_is_asked_to(tmp_path, no_children, monkeypatch, capsys):
     words = [*SMALL, "streams=2", f"results={tmp_path / 'res'}"]
     lock = DeviceLock().__enter__()
-    threading.Timer(1.0, lock.__exit__).start()
+    real = sweep_module.locks
+
+    def locks(configs):  # planning takes a while: the other holder ends once the sweep has come to the lock
+        threading.Timer(1.0, lock.__exit__).start()
+        return real(configs)
+
+    monkeypatch.setattr(sweep_module, "locks", locks)
     outcome, _ = sweep([*words, "wait=60"])
     assert len(no_children) == 1 and outcome.seconds < 50
     assert "waiting up to 60 s: the device 'cpu' is being measured by process" in capsys.readouterr().err
+    monkeypatch.setattr(sweep_module, "locks", real)
     assert sweep([*words, "wait=7", "limit=9"])[0].kept, "how long one waits is nothing that is measured"
 
 

@@ -36,9 +36,12 @@ class Table:
     """Whether a report without such rows has no file of them."""
 
 
-_ROWS, _MEASURE = "bench.judge.tables", "bench.judge.measure"
+_ROWS, _MEASURE, _CONTROLS = "bench.judge.tables", "bench.judge.measure", "bench.judge.controls"
 TABLES: dict[str, Table] = {
     "speedup": Table(f"{_ROWS}.contrast:SpeedUp", f"{_MEASURE}.speedup:speedup_rows"),
+    "stalls": Table(f"{_ROWS}.contrast:Stall", "bench.judge.controls.stalls:stall_rows"),
+    "contexts": Table(f"{_ROWS}.cell:Contexts", gathered_by="bench.judge.measure.again:reading",
+                      joined_by="bench.judge.measure.again:context_rows"),
     "step_cost": Table(f"{_ROWS}.machine:StepCost", f"{_MEASURE}.step_cost:step_cost_rows", (PROFILE,)),
     "acceptance": Table(f"{_ROWS}.contrast:Acceptance", f"{_MEASURE}.acceptance:acceptance_rows"),
     "domain": Table(f"{_ROWS}.domain:Domain", gathered_by=f"{_MEASURE}.domain:answers_of",
@@ -47,7 +50,8 @@ TABLES: dict[str, Table] = {
                     joined_by=f"{_MEASURE}.memory:preferred"),
     "decomposition": Table(f"{_ROWS}.contrast:Decomposition", f"{_MEASURE}.decomposition:decomposition_rows"),
     "predictions": Table(f"{_ROWS}.prediction:Prediction", "bench.judge.predict.predictions:prediction_rows"),
-    "controls": Table(f"{_ROWS}.cell:ControlRow", "bench.judge.cell:control_rows", (ANY,)),
+    "controls": Table(f"{_ROWS}.cell:ControlRow", "bench.judge.cell:control_rows", (ANY,),
+                      f"{_CONTROLS}.curve:costs_of", f"{_CONTROLS}.curve:curve_checks"),
     "timeline": Table(f"{_ROWS}.contrast:Timeline", f"{_MEASURE}.tokens_over_time:timeline_rows"),
     "bandwidth": Table(f"{_ROWS}.machine:Bandwidth", of=(CONTRAST, PROFILE),
                        gathered_by=f"{_MEASURE}.bandwidth:reading", joined_by=f"{_MEASURE}.bandwidth:bandwidth_rows"),
@@ -63,9 +67,10 @@ TABLES: dict[str, Table] = {
 _INVARIANTS = "bench.judge.invariants:invariants"
 CONTROLS = {
     CONTRAST: (
-    _INVARIANTS, "bench.judge.controls.arms:arm_controls", "bench.judge.controls.conditions:conditions",
-    f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
-    f"{_MEASURE}.sampled_tokens:distribution_control",
+        _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls",
+        f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.conditions:conditions",
+        f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
+        f"{_MEASURE}.sampled_tokens:distribution_control",
     ),
     PROFILE: (_INVARIANTS,),
 }  # fmt: skip

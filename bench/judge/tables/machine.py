@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.judge.columns import BYTES, RATIO, SHARE, column, table
-from bench.judge.tables.base import Fact, ModelFact
+from bench.judge.tables.base import END, Fact, ModelFact
 
 NAN = float("nan")
 
@@ -27,6 +27,9 @@ class StepCost(ModelFact):
     change_decodes: float = column("decodes after a change to this width until its time was steady", default=NAN)
     change_ms: float = column("what those take beyond steady ones, in no cost", "ms", decimals=3,
                               words="first decodes, ms more", default=NAN)  # fmt: skip
+    void: bool = column("whether the curve disagrees with other measurements of its decodes, so that it counts for "
+                        "nothing", place=END, default=False)  # fmt: skip
+    void_reason: str = column("with which", words="why void", place=END, default="")
 
 
 @table

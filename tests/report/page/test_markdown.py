@@ -102,6 +102,14 @@ def test_a_void_speedup_is_never_printed(tmp_path: Path) -> None:
     assert "7.77" not in row.split("| void |")[0] + row.split("| void |")[1].split("|")[0]
 
 
+def test_the_costs_of_a_void_curve_are_never_printed(tmp_path: Path) -> None:
+    found = stand_ins.full()
+    found.step_cost = [changed(row, void=row["width"] == 4, relative_cost=7.77) for row in found.step_cost]
+    lines = tables_of(section(page(found, [], tmp_path), "Step cost"))[0][1]
+    told = {line.split(" | ")[0]: line.split(" | ")[3] for line in lines[2:]}
+    assert told == {"| 1": "7.77", "| 2": "7.77", "| 4": "void", "| 8": "7.77"}
+
+
 def test_predictions_stand_beside_measurements_and_void_ones_nowhere(tmp_path: Path) -> None:
     text = section(page(stand_ins.full(), [], tmp_path), "Predicted and measured")
     _, lines = tables_of(text)[0]
