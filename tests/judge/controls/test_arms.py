@@ -300,3 +300,9 @@ def test_a_degraded_denominator_is_told() -> None:
     solo = controls(builder.build())["solo"]
     assert solo["severity"] == "warning"
     assert solo["value"] == pytest.approx(0.4, rel=0.02)
+
+
+def test_a_shape_that_changes_most_choices_computes_another_model() -> None:
+    cell = guess_cell(change=lambda builder: builder.facts["noise"].update(disagreements=40))
+    assert void(cell) == {"noise"}
+    assert "no rounding" in controls(cell)["noise"]["sentence"]
