@@ -793,12 +793,20 @@ def _(record: Record) -> None:
     record.tables["steps"] = steps[~((steps["repeat"] == 1) & (steps["width"] == 2))]
 
 
-@fault("half of the passes of a width are twenty times as slow", PROFILE, "agreement")
-def _(record: Record) -> None:
+def _slower_passes(record: Record, widths: set[int]) -> None:
     steps = record.tables["steps"]
     half = int(steps["repeat"].max()) // 2
-    mask = (steps["width"] == 2) & (steps["repeat"] <= half)
-    steps.loc[mask, "decode_ns"] *= 20
+    steps.loc[steps["width"].isin(widths) & (steps["repeat"] <= half), "decode_ns"] *= 20
+
+
+@fault("half of the passes of one width are twenty times as slow", PROFILE, "steady", "warning")
+def _(record: Record) -> None:
+    _slower_passes(record, {2})
+
+
+@fault("half of the passes of all widths are twenty times as slow", PROFILE, "agreement")
+def _(record: Record) -> None:
+    _slower_passes(record, set(range(64)))
 
 
 @fault("a step of no time", PROFILE, "rows")

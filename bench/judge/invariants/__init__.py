@@ -96,8 +96,10 @@ INVARIANTS = (
     Invariant("passes", "profiles:passes_are_there", "every width was timed in every pass", (PROFILE,)),
     Invariant("bound", "profiles:below_the_bound", "no step reads the weights faster than the memory was seen to be "
               "read", (PROFILE,)),
-    Invariant("agreement", "profiles:repeats_agree", "the passes of a width agree with each other, and both layouts at "
-              "width 1", (PROFILE,)),
+    Invariant("agreement", "profiles:repeats_agree", "the passes of most widths agree with each other, and both "
+              "layouts at width 1", (PROFILE,)),
+    Invariant("steady", "profiles:widths_are_steady", "the passes of every width agree; this warns, since a disturbed "
+              "machine does that", (PROFILE,), WARNING),
 )  # fmt: skip
 """In the order in which they are told. `rows` is first: where it fails, the others are not asked."""
 
