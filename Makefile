@@ -3,10 +3,12 @@ PY = $(VENV)/bin/python
 PYTHON ?= $(firstword $(wildcard $(PY)) python3)
 OPTIONS = $(if $(BACKEND),--backend $(BACKEND)) $(if $(filter 1,$(NATIVE)),--native) $(if $(filter 0,$(NATIVE)),--portable) $(if $(MODEL),--model $(MODEL)) $(if $(EXTRA),--extra $(EXTRA))
 
-.PHONY: bench setup test report figures doctor sweep audit peers clean
+.PHONY: bench setup test fuzz faults report figures doctor sweep audit peers clean
 bench: setup ; @$(PY) -m bench all
 setup: ; @$(PYTHON) -m bench setup --venv $(VENV) $(OPTIONS)
 test: setup ; @$(PY) -m pytest -q $(ARGS)
+fuzz: setup ; @$(PY) -m tests.fuzz $(ARGS)
+faults: setup ; @$(PY) -m tests.faults
 report: setup ; @$(PY) -m bench report $(ARGS)
 figures: setup ; @$(PY) -m bench figures $(ARGS)
 doctor: setup ; @$(PY) -m bench doctor

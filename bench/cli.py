@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 
 from bench.errors import UserError, innermost_frame, nearest
 from bench.host import interrupts
+from bench.plain_text import plain_lines, plain_text
 
 if TYPE_CHECKING:
+    from bench.host.device_lock import DeviceLocks
     from bench.judge.findings import Findings
     from bench.plan.config import Config
 
@@ -35,6 +37,7 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
   figures KEY=V ..    only the figures                                       python -m bench figures
   advise KEY=V ..     what to use here, from the stored results              python -m bench advise model=smollm2-135m
   audit FILE ..|-     judge what somebody posted, with no model              python -m bench audit post.txt
+  rerun CELL          measure a stored cell again and compare the two        python -m bench rerun 0123456789ab
   synth PRESET FILE   a model of a given shape with random weights           python -m bench synth llama-3-8b x.gguf
   kernels ..          check and time the kernels on this GPU                 python -m bench kernels --streams 1,4
   doctor              what this machine can run, and what it cannot          python -m bench doctor
@@ -91,7 +94,7 @@ def _run(argv: Sequence[str]) -> int:
 
 def _refuse(sentence: str) -> int:
     """Say what is to be mended; returns exit code 2."""
-    print(f"error: {sentence}", file=sys.stderr)
+    print(f"error: {plain_lines(sentence)}", file=sys.stderr)
     return 2
 
 
@@ -99,7 +102,7 @@ def _fault(error: Exception) -> int:
     """Say that an error is ours, so that exit code 1 always means that the answer is no; returns exit code 3."""
     if os.environ.get("BENCH_TRACEBACK"):
         traceback.print_exception(error)
-    said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": ")
+    said = plain_text(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": "))
     print(f"error: a fault of the harness, please report it: {said} ({innermost_frame(error)}); the same with "
           "BENCH_TRACEBACK=1 in front shows the traceback", file=sys.stderr)  # fmt: skip
     return 3
@@ -140,8 +143,8 @@ def _run_sweep(rest: list[str]) -> tuple[int, Config]:
     from bench.run.sweep import summary, sweep
 
     outcome, config = sweep(rest)
-    print("\n".join(summary(outcome)), flush=True)
-    return (1 if outcome.failed else 0), config
+    print("\n".join(map(plain_text, summary(outcome))), flush=True)
+    return (1 if outcome.failed or outcome.newer or outcome.untried else 0), config
 
 
 def _all(rest: list[str]) -> int:
@@ -240,6 +243,21 @@ and which measurement would say more. From stored results only: this machine's, 
     return advise(rest)
 
 
+def _rerun(rest: list[str]) -> int:
+    text = """CELL [model.path=FILE] [results=FOLDER] [wait=SECONDS]
+
+Measures one cell, its folder or its id, again from its record alone, and prints the ratio with its interval of both.
+Exit code 1 where they come to different conclusions. With results=FOLDER the second measurement is kept there."""
+    if _help("rerun", rest, text):
+        return 0
+    from pti_loop.load_first import load_first
+
+    load_first()
+    from bench.rerun import main as rerun
+
+    return rerun(rest)
+
+
 def _synth(rest: list[str]) -> int:
     from bench.synth.command import main as synth
 
@@ -255,7 +273,24 @@ def _kernels(rest: list[str]) -> int:
         from bench.records.kernels import FOLDER
 
         rest = [*rest, "--out", str(Path(Config().results) / provenance.machine()["name"] / FOLDER)]
-    return kernels(rest)
+    waits = [word for word in rest if word.startswith("wait=")]
+    rest = [word for word in rest if word not in waits]
+    if any(word in ("-h", "--help") for word in rest):
+        return kernels(rest)
+    with _kernel_locks(waits):
+        return kernels(rest)
+
+
+def _kernel_locks(waits: list[str]) -> DeviceLocks:
+    """The locks of the GPUs that this process may use: kernels are timed on them."""
+    from bench.host import devices
+    from bench.host.device_lock import DeviceLocks
+
+    try:
+        wait = float(waits[-1].removeprefix("wait=")) if waits else 0.0
+    except ValueError:
+        raise UserError(f"{waits[-1]} is no number of seconds; write wait=600") from None
+    return DeviceLocks([gpu.id for gpu in devices.visible()] or ["gpu"], alone=False, wait=wait)
 
 
 def _doctor(rest: list[str]) -> int:
@@ -272,5 +307,5 @@ def _setup(rest: list[str]) -> int:
 
 VERBS = {
     "all": _all, "sweep": _sweep, "report": _report, "figures": _figures, "audit": _audit, "advise": _advise,
-    "doctor": _doctor, "setup": _setup, "synth": _synth, "kernels": _kernels,
+    "rerun": _rerun, "doctor": _doctor, "setup": _setup, "synth": _synth, "kernels": _kernels,
 }  # fmt: skip

@@ -17,6 +17,7 @@ from pathlib import Path
 from kernels.errors import KernelError
 
 _NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?([eE][+-]?\d+)?")
+MOST_BYTES = 16 << 20
 _NOTHING = frozenset({"", "-", "n/a", "(!) n/a", "nan", "-nan", "none", "null", "no data"})
 _BYTES = {"byte": 1.0, "kbyte": 1e3, "mbyte": 1e6, "gbyte": 1e9, "tbyte": 1e12}
 _MICROSECONDS = {
@@ -88,6 +89,8 @@ class Summary:
 def read_profile(path: Path) -> Profile:
     """A file in which every line after the header is a record. KernelError with the line's number where one is not."""
     try:
+        if path.exists() and not (path.is_file() and path.stat().st_size <= MOST_BYTES):
+            raise KernelError(f"{path} is no regular file of at most {MOST_BYTES} bytes")
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise KernelError(f"{path} cannot be read as text ({error})") from error

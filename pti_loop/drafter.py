@@ -20,6 +20,10 @@ from pti_loop.settings import Settings
 class Drafter:
     """Guesses for one answer. All times that it takes are charged to the round as drafting."""
 
+    listens: int | None = None
+    """Twin whose key draws what lies behind a wrong guess; None when the drafter has no use for it, so that nothing is
+    drawn there."""
+
     def watch(self, start: int, hidden: Callable[[], np.ndarray]) -> None:
         """The target decoded tokens of this answer's sequence from position `start` on.
 
@@ -39,8 +43,8 @@ class Drafter:
         """What a round made of the guesses.
 
         `confirmed` are the tokens that were emitted, the last of them the target's own draw behind the accepted ones;
-        `rejected` are the draws behind a wrong guess, which only hold if that guess had been right; `drafted` is the
-        number of guesses.
+        `rejected` are the draws behind a wrong guess, which only hold if that guess had been right, for a drafter that
+        `listens`; `drafted` is the number of guesses.
         """
         raise NotImplementedError
 

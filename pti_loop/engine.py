@@ -184,6 +184,18 @@ class Model(Protocol):
         """Free it, after its contexts."""
 
 
+def too_many_outputs(outputs: int, most: int) -> str:
+    """Why a decode is refused that asks for more rows of logits than its context made room for."""
+    return f"a decode asks for {outputs} rows of logits, and its context was made for n_outputs {most}"
+
+
+def few_at_once(n_ubatch: int, snapshots: int) -> str:
+    """Why a context is refused whose snapshots do not fit what it computes at once."""
+    return (
+        f"{snapshots} snapshots of a recurrent state need engine.n_ubatch={snapshots + 2} or more, and it is {n_ubatch}"
+    )
+
+
 class Alone:
     """A model of an engine that has nothing to draft with beside it: no head, no other files."""
 

@@ -1,8 +1,10 @@
 """The engine on a toy model whose step times, distributions and faults are known exactly.
 
-The state of a sequence is one number, h -> (3 h + token) mod 97, and the logits are a fixed table of that state. Time
-is simulated: a decode of width w takes `step_ns(w)`, everything else `host_ns`. So whoever measures this engine can
-be compared with the truth. Each fault is one that real engines and harnesses have had.
+The state of a sequence is a hash of its tokens, and the logits are random numbers that the state seeds, beside a part
+that the newest token decides alone, so that texts repeat themselves. Time is simulated: a decode of width w takes
+`step_ns(w)`, once for each `n_ubatch` rows, everything else `host_ns`. So whoever measures this engine can be compared
+with the truth. It is as strict as a real one: rows of logits are gone with the next decode, and a batch, a number of
+outputs or a text beyond the limits fails. Each fault is one that real engines and harnesses have had.
 It knows nothing about methods or measuring.
 """
 
@@ -15,17 +17,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Unsupported
+from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Unsupported, too_many_outputs
+from pti_loop.fake_memory import FakeMemory, Held, advance, parts, whole
+from pti_loop.fake_rows import Lease, Rows
 from pti_loop.weights import by_numpy
 
-MODULUS = 97
-
-
-def advance(state: int, tokens: Sequence[int]) -> int:
-    """State after more tokens; an empty sequence has state 0."""
-    for token in tokens:
-        state = (3 * state + token) % MODULUS
-    return state
+END = 3
+"""The toy model's end token, which no answer ever holds."""
+_OF_TOKEN, _OF_STATE = 0.96, 0.28
+"""Shares of a logit that the newest token decides, and that the whole text does; their squares make 1."""
+_MOST_ROWS = 50_000
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,15 @@ class Faults:
     """Return code of every decode after the tenth."""
     idle_ns: int = 0
     """Extra nanoseconds of a decode for every sequence of the context that is not in the batch."""
+    deaf: bool = False
+    """The logits are the same behind every text."""
+    asynchronous: bool = False
+    """A decode returns before it is computed; whoever reads its rows waits for them, and nobody else does."""
 
 
 @dataclass
 class FakeModel:
-    """A toy language model. `temperature_table` seeds the logits; `spread` scales how sure the model is of itself."""
+    """A toy language model. `seed` decides the logits; `spread` scales how sure the model is of itself."""
 
     step_ns: Callable[[int], int]
     n_vocab: int = 50
@@ -67,13 +72,41 @@ class FakeModel:
     ticks: list[int] = field(default_factory=lambda: [1_000_000])
     """The clock, in nanoseconds. Models that run side by side share it."""
 
+    steps: int = 0
+    """Steps that a logit of 1 has after rounding, 0 for none: fewer bits."""
+
     def __post_init__(self) -> None:
-        rng = np.random.default_rng(self.seed)
-        self.table = (self.spread * rng.standard_normal((MODULUS, self.n_vocab))).astype(np.float32)
-        self.other_table = (self.spread * rng.standard_normal((MODULUS, self.n_vocab))).astype(np.float32)
+        self._bigrams = [np.random.default_rng([self.seed, other]).standard_normal((self.n_vocab, self.n_vocab))
+                         for other in range(2)]  # fmt: skip
+        self._rows: dict[tuple[int, int, bool], NDArray[np.float32]] = {}
         self.n_nextn = 1
-        self.end_tokens: list[int] = []
+        self.end_tokens: list[int] = [END]
         self.weigh = by_numpy
+        self.busy_until_ns = 0
+
+    def row(self, token: int, state: int, other: bool = False) -> NDArray[np.float32]:
+        """Logits float32 (n_vocab,) behind a token that left this state, not to be written to; or another model's."""
+        key = (0, 0, other) if self.faults.deaf else (token, state, other)
+        if key not in self._rows:
+            if len(self._rows) >= _MOST_ROWS:
+                self._rows.clear()
+            own = np.random.default_rng([self.seed, other, key[1]]).standard_normal(self.n_vocab)
+            row = self.spread * (_OF_TOKEN * self._bigrams[other][key[0] % self.n_vocab] + _OF_STATE * own)
+            row = np.round(row * self.steps) / self.steps if self.steps else row
+            row[self.end_tokens] = -np.inf
+            self._rows[key] = row.astype(np.float32)
+        return self._rows[key]
+
+    def spend(self, duration_ns: int) -> None:
+        """A decode of this duration was started."""
+        began = max(self.now_ns, self.busy_until_ns)
+        self.busy_until_ns = began + duration_ns
+        if not self.faults.asynchronous:
+            self.wait()
+
+    def wait(self) -> None:
+        """Until what was started is computed."""
+        self.now_ns = max(self.now_ns, self.busy_until_ns)
 
     @property
     def now_ns(self) -> int:
@@ -93,28 +126,26 @@ class FakeModel:
         return FakeContext(self, spec)
 
     def head(self, trunk: Context, spec: ContextSpec) -> FakeHead:
-        """A head that knows the model's own table, but for its fault. Raises `Unsupported` where `n_nextn` is 0."""
+        """A head that knows the model's own logits, but for its fault. Raises `Unsupported` where `n_nextn` is 0."""
         if not self.n_nextn:
             raise Unsupported("the toy model has no nextn layer, so there is no head that proposes tokens")
         return FakeHead(self, spec)
 
     def sibling(self, path: Path) -> FakeModel:
-        """A model with another table; the name of `path` is its seed."""
+        """A model with other logits; the name of `path` is its seed."""
         return replace(self, seed=int(path.name))
 
     def twin(self, kind: str) -> FakeModel:
-        """The same table rounded to so many steps."""
-        other, steps = replace(self), np.float32(int(kind))
-        other.table = (np.round(self.table * steps) / steps).astype(np.float32)
-        return other
+        """The same logits rounded to so many steps."""
+        return replace(self, steps=int(kind))
 
     def adapted(self, spec: ContextSpec, adapter: Path) -> FakeContext:
-        """A context of the model with the other table."""
+        """A context of the model with the other logits."""
         return self.sibling(adapter).context(spec)
 
     def facts(self) -> Facts:
         """As a real model answers."""
-        return {"description": "toy", "n_layer": 1, "n_params": MODULUS * self.n_vocab, "n_vocab": self.n_vocab,
+        return {"description": "toy", "n_layer": 1, "n_params": self.n_vocab**2, "n_vocab": self.n_vocab,
                 "layers_offloaded": 0, "layers_offloadable": 1, "memory": "attention"}
 
     def close(self) -> None:
@@ -125,15 +156,20 @@ class FakeContext:
     """Sequences of the toy model. A wrong position, an unknown sequence or a full one is an `EngineError`."""
 
     def __init__(self, model: FakeModel, spec: ContextSpec) -> None:
+        size = min(spec.n_batch, spec.n_ctx * spec.n_seq_max)
+        spec = replace(spec, n_batch=size, n_ubatch=min(spec.n_ubatch, size))
         self.model, self.spec, self.n_vocab = model, spec, model.n_vocab
-        self._states: dict[int, list[int]] = {sequence: [] for sequence in range(spec.n_seq_max)}
-        """State after each token held."""
-        self._stale: dict[int, int] = {}
-        self._rows: NDArray[np.float32] = np.zeros((0, model.n_vocab), dtype=np.float32)
+        self._memory = self._remember()
+        self._lease = Lease()
+        self._logits: Rows | None = None
+        self._states: list[int] = []
+        """Behind each row that `hidden` shows."""
         self._decodes = 0
         self._copies = 0
-        self._after_rows: list[int] = []
-        """State behind each row of the last decode."""
+
+    def _remember(self) -> FakeMemory:
+        faults, snapshots = self.model.faults, self.spec.snapshots
+        return FakeMemory(self.spec, faults.no_rewind, 0 if faults.no_snapshots else snapshots, faults.rollback_lies)
 
     def clock(self) -> int:
         """Simulated nanoseconds; each look costs the model's host time."""
@@ -147,94 +183,97 @@ class FakeContext:
         self._decodes += 1
         if faults.decode_code and self._decodes > 10:
             raise EngineError(f"llama_decode of {width} tokens returned {faults.decode_code}: simulated")
-        wanted = range(width) if outputs is None else outputs
-        rows = []
-        self._after_rows = []
-        for row, (token, position, sequence) in enumerate(zip(tokens, positions, sequences, strict=True)):
-            self._append(token, position, sequence)
-            self._after_rows.append(self._stale.get(sequence, self._states[sequence][-1]))
-            if row in wanted:
-                rows.append(self._logits_of(sequence, width))
-        self._rows = np.array(rows, dtype=np.float32).reshape(len(rows), self.n_vocab)
+        held, wanted = self._take(tokens, positions, sequences, outputs)
+        self._states = [one.state for one in held]
+        size = self.spec.n_ubatch
+        parts_of = [min(size, width - start) for start in range(0, width, size)]
+        self._put([self._logits_of(held[row], parts_of[row // size]) for row in wanted])
         idle = self.spec.n_seq_max - len(set(sequences))
-        self.model.now_ns += self.model.step_ns(width) + idle * faults.idle_ns + self._copies * faults.lazy_copy_ns
+        steps = sum(map(self.model.step_ns, parts_of))
+        self.model.spend(steps + idle * faults.idle_ns + self._copies * faults.lazy_copy_ns)
         self._copies = 0
 
-    def _append(self, token: int, position: int, sequence: int) -> None:
-        if sequence not in self._states:
-            raise EngineError(f"sequence {sequence} is beyond n_seq_max {self.spec.n_seq_max}")
-        held = self._states[sequence]
-        if position != len(held):
-            raise EngineError(f"sequence {sequence} holds {len(held)} tokens, the batch puts one at {position}")
-        if len(held) >= self.spec.n_ctx:
-            raise EngineError(f"sequence {sequence} is full at {self.spec.n_ctx} tokens")
-        if sequence in self._stale:
-            self._stale[sequence] = advance(self._stale[sequence], [token])
-        held.append(advance(held[-1] if held else 0, [int(token)]))
+    def _take(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
+              outputs: Sequence[int] | None) -> tuple[list[Held], Sequence[int]]:  # fmt: skip
+        """Check a batch and take it in; returns what each row left, and the rows that are outputs."""
+        width, spec = len(tokens), self.spec
+        if not width:
+            raise EngineError("llama_decode of 0 tokens returned -1: invalid input batch")
+        if width > spec.n_batch:
+            raise EngineError(
+                f"a batch of {width} tokens is larger than n_batch {spec.n_batch}; set engine.n_batch={width}"
+            )
+        wanted = range(width) if outputs is None else outputs
+        if len(wanted) > spec.n_outputs:
+            raise EngineError(too_many_outputs(len(wanted), spec.n_outputs))
+        self._lease.end()
+        return self._memory.append(tokens, positions, sequences), wanted
 
-    def _logits_of(self, sequence: int, width: int) -> NDArray[np.float32]:
+    def _put(self, rows: Sequence[NDArray[np.float32]]) -> None:
+        """Make these the rows of the decode, for as long as it is the newest."""
+        self._lease = Lease()
+        self._logits = self._lease.rows(np.array(rows, dtype=np.float32)) if rows else None
+
+    def _logits_of(self, held: Held, width: int) -> NDArray[np.float32]:
         faults = self.model.faults
-        state = self._stale.get(sequence, self._states[sequence][-1])
-        wrong = faults.wrong_from_width and width >= faults.wrong_from_width
-        logits: NDArray[np.float32] = (self.model.other_table if wrong else self.model.table)[state].copy()
+        wrong = bool(faults.wrong_from_width) and width >= faults.wrong_from_width
+        logits = self.model.row(held.token, held.state, wrong)
         if faults.noise:
-            rng = np.random.default_rng([width, state])
-            logits += rng.uniform(-faults.noise / 2, faults.noise / 2, self.n_vocab).astype(np.float32)
+            moved = np.random.default_rng([width, held.state]).uniform(-0.5, 0.5, self.n_vocab)
+            logits = logits + (faults.noise * moved).astype(np.float32)
         return logits
 
     def logits(self) -> NDArray[np.float32]:
-        """Float32 (n_outputs, n_vocab) of the last decode."""
-        return self._rows
+        """Float32 (n_outputs, n_vocab) of the last decode, until the next. Raises `EngineError` when it left none."""
+        if self.spec.sampler == "backend":
+            raise EngineError("the last decode left no logits: the context samples on the backend")
+        return self._outputs()
+
+    def _outputs(self) -> NDArray[np.float32]:
+        if self._logits is None:
+            raise EngineError("the last decode left no logits: it asked for none")
+        self.model.wait()
+        return self._logits  # type: ignore[return-value]  # it stands in for an array
 
     def greedy(self) -> list[int]:
         """Argmax of every output row."""
-        return [int(token) for token in self._rows.argmax(axis=1)] if len(self._rows) else []
+        return [int(token) for token in self._outputs().argmax(axis=1)]
 
     def hidden(self) -> NDArray[np.float32]:
-        """Float32 (n_rows, 1): the state behind each row, which is all that there is to hide.
+        """Float32 (n_rows, 3): the state behind each row, which is all that there is to hide, until the next decode.
 
         Raises `EngineError` when the spec does not ask for it.
         """
         if not self.spec.hidden:
             raise EngineError("the context was made without hidden states")
-        return np.array(self._after_rows, dtype=np.float32)[:, None]
+        return self._hidden()
+
+    def _hidden(self) -> NDArray[np.float32]:
+        self.model.wait()
+        rows = self._lease.rows(np.array([parts(state) for state in self._states], dtype=np.float32))
+        return rows  # type: ignore[return-value]  # it stands in for an array
 
     def clear(self) -> None:
         """Forget all sequences (unless the fault keeps them)."""
         if not self.model.faults.cached_prompt:
-            self._states = {sequence: [] for sequence in range(self.spec.n_seq_max)}
-        self._stale = {}
+            self._memory.clear()
 
     def copy(self, source: int, target: int) -> None:
         """Whole copy into an empty sequence. Raises `EngineError` when it is not empty."""
-        if self._states[target]:
-            raise EngineError(f"sequence {target} is not empty")
-        self._states[target] = list(self._states[source])
+        self._memory.copy(source, target)
         self._copies += 1
-        if source in self._stale:
-            self._stale[target] = self._stale[source]
 
     def drop(self, sequence: int) -> None:
         """Forget one sequence."""
-        self._states[sequence] = []
-        self._stale.pop(sequence, None)
-
-    def _can_forget(self, count: int) -> bool:
-        faults = self.model.faults
-        return not faults.no_rewind or (not faults.no_snapshots and count <= self.spec.snapshots)
+        self._memory.drop(sequence)
 
     def rewind(self, sequence: int, position: int) -> bool:
         """Forget the tail; with the fault on, the count goes back and the state stays where it was."""
-        if not self._can_forget(len(self._states[sequence]) - position):
-            return False
-        if self.model.faults.rollback_lies and position < len(self._states[sequence]):
-            self._stale[sequence] = self._stale.get(sequence, self._states[sequence][-1])
-        self._states[sequence] = self._states[sequence][:position]
-        return True
+        return self._memory.rewind(sequence, position)
 
     def length(self, sequence: int) -> int:
         """Tokens held."""
-        return len(self._states[sequence])
+        return self._memory.length(sequence)
 
     def facts(self) -> Facts:
         """As a real context answers."""
@@ -249,27 +288,32 @@ class FakeContext:
 class FakeHead(FakeContext):
     """The toy model's nextn head: from the state before a token and the token, what the model will say behind it."""
 
+    def _remember(self) -> FakeMemory:
+        return FakeMemory(self.spec, recurrent=False, snapshots=0, lies=False)  # attention, whatever the trunk's is
+
+    def decode(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
+               outputs: Sequence[int] | None = None) -> None:  # fmt: skip
+        """A head decodes nothing without hidden states. Raises `EngineError`."""
+        raise EngineError("a nextn head needs the hidden states of the trunk; use decode_after")
+
     def decode_after(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
                      hidden: NDArray[np.float32], outputs: Sequence[int]) -> None:  # fmt: skip
-        """Row i of `hidden` (n_rows, 1) is the state before token i. Takes a tenth of a step.
+        """Row i of `hidden` (n_rows, 3) is the state before token i. Takes a tenth of a step.
 
         Raises `EngineError` for rows that do not continue their sequences.
         """
-        model, self._after_rows = self.model, []
-        rows: list[NDArray[np.float32]] = []
-        for row, (token, position, sequence) in enumerate(zip(tokens, positions, sequences, strict=True)):
-            self._append(token, position, sequence)
-            state = advance(int(hidden[row, 0]), [int(token)])
-            if row in outputs:
-                bad = np.random.default_rng([state, 1]).random() < model.faults.bad_head
-                rows.append((model.other_table if bad else model.table)[state])
-                self._after_rows.append(state)
-        self._rows = np.array(rows, dtype=np.float32).reshape(len(rows), self.n_vocab)
-        model.now_ns += model.step_ns(1) // 10
+        before = [whole(row) for row in hidden]
+        _, wanted = self._take(tokens, positions, sequences, outputs)
+        self._states = [advance(before[row], [tokens[row]]) for row in wanted]
+        self._put([self._says(tokens[row], before[row]) for row in wanted])
+        self.model.spend(self.model.step_ns(1) // 10)
+
+    def _says(self, token: int, before: int) -> NDArray[np.float32]:
+        """Logits behind a token that came after this state."""
+        state = advance(before, [token])
+        bad = np.random.default_rng([state, 1]).random() < self.model.faults.bad_head
+        return self.model.row(token, state, bad)
 
     def hidden(self) -> NDArray[np.float32]:
-        """Float32 (n_outputs, 1): the state behind each output row."""
-        return np.array(self._after_rows, dtype=np.float32)[:, None]
-
-    def _can_forget(self, count: int) -> bool:
-        return True
+        """Float32 (n_outputs, 3): the state behind each output row, until the next decode."""
+        return self._hidden()

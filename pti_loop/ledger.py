@@ -11,14 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pti_loop.tally import Tally
+
 SOURCES = ("prefill", "verified", "unverified")
 PHASES = ("startup", "steady")
 
 
-_RoundRow: TypeAlias = tuple[int, int, str, int, int, int, int, int, int, int, int, int, int]
-_EmitRow: TypeAlias = tuple[int, int, int, int, int, str, int]
-_DrawRow: TypeAlias = tuple[int, int, int, int, int, int, float]
-"""Fields of the three kinds of row, in their order."""
+_RoundRow: TypeAlias = tuple[int, str, int, int, int, int, int, int, int, int, int, int]
+_EmitRow: TypeAlias = tuple[int, int, int, int, str, int]
+_DrawRow: TypeAlias = tuple[int, int, int, int, int, float]
+"""Fields of the three kinds of row behind the run, in their order."""
 
 
 class RecordError(ValueError):
@@ -108,19 +110,28 @@ class Draw:
 
 
 class Trace:
-    """What one run did. Appending costs a tuple; typed rows are built when the run is over.
+    """What one run did. Appending costs a tuple; typed rows are built when the run is over, and get its number then.
 
-    `clock` is the context's clock, in nanoseconds.
+    `clock` is the context's clock, in nanoseconds. `tally` counts what the contexts decode, inside and outside the
+    window. A token can be said in an open window only: `emit` raises `RecordError` elsewhere, and so do a window that
+    is opened twice and one that is closed without being open.
     """
 
-    def __init__(self, run: int, clock: Callable[[], int]) -> None:
+    def __init__(self, run: int, clock: Callable[[], int], tally: Tally | None = None) -> None:
         self.run = run
         self.clock = clock
+        self._tally = tally or Tally()
         self.window_ns = 0
         self.prefill_ns = 0
+        self.draft_prefill_ns = 0
+        """What drafters took to take in the prompt and the first token, outside every timed window."""
         self.n_prompt_evaluated = 0
+        self.begin_ns = 0
+        """When the run began, before the prefill, and when it was over: by the clock of whoever runs the method."""
+        self.finish_ns = 0
         self.start_ns: int | None = None
         self.end_ns = 0
+        self._open = False
         self._rounds: list[_RoundRow] = []
         self._emits: list[_EmitRow] = []
         self._draws: list[_DrawRow] = []
@@ -128,6 +139,9 @@ class Trace:
 
     def open_window(self) -> None:
         """The first token is out: timing begins. A baseline of several prompts opens one window for each."""
+        require(not self._open, f"run {self.run}: the timed window was opened twice")
+        self._open = True
+        self._tally.open()
         self._opened = self.clock()
         if self.start_ns is None:
             self.start_ns = self._opened
@@ -135,7 +149,16 @@ class Trace:
     def close_window(self) -> None:
         """The last token is out."""
         self.end_ns = self.clock()
+        self._tally.close()
+        require(self._open, f"run {self.run}: the timed window was closed without being open")
+        self._open = False
         self.window_ns += self.end_ns - self._opened
+
+    def finish(self) -> None:
+        """The run is over. Raises `RecordError` when its window is still open, or never was."""
+        self.finish_ns = self.clock()
+        require(self.start_ns is not None, f"run {self.run}: no timed window was opened")
+        require(not self._open, f"run {self.run}: the timed window was not closed")
 
     @property
     def n_rounds(self) -> int:
@@ -145,28 +168,37 @@ class Trace:
     def round(self, phase: str, width: int, times: tuple[int, int, int, int, int], counts: tuple[int, int, int],
               redecoded: int = 0) -> None:
         """Add a round: times are (draft, decode, sample, rollback, total) ns, counts (drafted, verified, accepted)."""
-        self._rounds.append((self.run, len(self._rounds), phase, width, *times, *counts, redecoded))
+        self._rounds.append((len(self._rounds), phase, width, *times, *counts, redecoded))
 
     def emit(self, stream: int, position: int, token: int, source: str) -> None:
-        """Add an emitted token. It belongs to the round that is under way; the prefill's belongs to none."""
-        number = -1 if source == "prefill" else len(self._rounds)
-        self._emits.append((self.run, stream, position, token, number, source, self.clock()))
+        """Add an emitted token. It belongs to the round that is under way; the prefill's belongs to none.
+
+        Raises `RecordError` for a token outside the timed window that is not the prefill's, which is at position 0.
+        """
+        if self._open and source != "prefill":
+            number = len(self._rounds)
+        elif source == "prefill" and position == 0 and not self._open:
+            number = -1
+        else:
+            place = "inside" if self._open else "outside"
+            raise RecordError(f"run {self.run}: position {position} was emitted {place} the timed window as {source}")
+        self._emits.append((stream, position, token, number, source, self.clock()))
 
     def draw(self, depth: int, position: int, guess: int, drawn: int, collision: float) -> None:
         """Add a comparison of a guess with the model's own draw."""
-        self._draws.append((self.run, len(self._rounds), depth, position, guess, drawn, collision))
+        self._draws.append((len(self._rounds), depth, position, guess, drawn, collision))
 
     def rounds(self) -> list[Round]:
         """The rounds, checked. Raises `RecordError` for one that contradicts itself."""
-        return [Round(*row) for row in self._rounds]
+        return [Round(self.run, *row) for row in self._rounds]
 
     def emits(self) -> list[Emit]:
         """The ledger, checked. Raises `RecordError` for a row that contradicts itself."""
-        return [Emit(*row) for row in self._emits]
+        return [Emit(self.run, *row) for row in self._emits]
 
     def draws(self) -> list[Draw]:
         """The comparisons."""
-        return [Draw(*row) for row in self._draws]
+        return [Draw(self.run, *row) for row in self._draws]
 
     def text(self, stream: int = 0, verified_only: bool = False) -> list[int]:
         """Token ids of an answer by position, up to the first gap; a later emit of a position replaces an earlier one.
@@ -174,7 +206,7 @@ class Trace:
         `verified_only` leaves out what nothing confirmed.
         """
         return _until_gap({
-            row[2]: row[3] for row in self._emits if row[1] == stream and not (verified_only and row[5] == "unverified")
+            row[1]: row[2] for row in self._emits if row[0] == stream and not (verified_only and row[4] == "unverified")
         })  # fmt: skip
 
     def said(self, stream: int = 0) -> list[int]:
@@ -185,8 +217,8 @@ class Trace:
         """
         first: dict[int, int] = {}
         for row in self._emits:
-            if row[1] == stream:
-                first.setdefault(row[2], row[3])
+            if row[0] == stream:
+                first.setdefault(row[1], row[2])
         return _until_gap(first)[: len(self.text(stream, verified_only=True))]
 
 

@@ -6,29 +6,52 @@ It knows nothing about which method is running, and nothing about benchmarks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import nan
 
-from pti_loop.drafter import Source
+from pti_loop.drafter import Drafter, Source
 from pti_loop.engine import Context, EngineError, prefill
 from pti_loop.ledger import Trace
 from pti_loop.sampling import Choice, Sampler
 from pti_loop.settings import Settings
 
+Key = tuple[int, int, int]
+"""Of a draw: (answer, twin, position in the answer)."""
+
 
 class Guesses:
-    """Where guesses come from: the method itself, the answer known before (oracle), or its opposite (sabotage)."""
+    """Where guesses come from: the method itself, the answer known before (oracle), or its opposite (sabotage).
+
+    Every run has one, and a method passes what it proposes through it. Nothing of it tells a method whether it is being
+    controlled, but for guesses that come back other than they were proposed, without which there is no such control.
+    """
+
+    __slots__ = ("_answers", "_banned", "_n_vocab", "_oracle", "_plants")
 
     def __init__(self, control: str = "none", answers: Sequence[Sequence[int]] = ((),), n_vocab: int = 0,
                  banned: Sequence[int] = ()) -> None:
-        self.control, self.answers = control, answers
-        self._n_vocab, self._banned = n_vocab, set(banned)
+        self._plants, self._oracle = control != "none", control == "oracle"
+        self._answers, self._n_vocab, self._banned = answers, n_vocab, set(banned)
 
     def replace(self, position: int, proposed: int, answer: int = 0) -> int:
         """Guess to use at `position` of an answer, where the method proposes `proposed`."""
-        known = self.answers[answer] if answer < len(self.answers) else ()
-        if self.control == "none" or position >= len(known):
+        if not self._plants:
+            return proposed
+        known = self._answers[answer] if answer < len(self._answers) else ()
+        if position >= len(known):
             return proposed
         right = known[position]
-        return right if self.control == "oracle" else self._wrong(right)
+        return right if self._oracle else self._wrong(right)
+
+    def fill(self, position: int, proposed: list[int], limit: int, answer: int = 0) -> list[int]:
+        """Guesses to use from `position` on; a control guesses as often as it may, which is `limit` tokens."""
+        if not self._plants:
+            return proposed
+        filled = (proposed + [0] * limit)[:limit]
+        return [self.replace(position + place, token, answer) for place, token in enumerate(filled)]
+
+    def twin(self, twin: int) -> int:
+        """Key of a draw that is a guess. An oracle's guesses are right for the model's own draws, those of twin 0."""
+        return 0 if self._oracle else twin
 
     def _wrong(self, right: int) -> int:
         wrong = (right + 1) % self._n_vocab
@@ -54,29 +77,70 @@ class Decoder:
                 watch: Callable[[int, int], None] | None = None) -> int:  # fmt: skip
         """Evaluate a prompt and emit the first token of the answer. Outside every timed window.
 
-        `watch` hears (first position, length) of each piece that was evaluated.
+        `watch` hears (first position, length) of each piece that was evaluated; what it takes is a drafter's time.
         """
         check_reset(self.ctx, sequence)
+        watched = 0
+
+        def timed(start: int, length: int) -> None:
+            nonlocal watched
+            assert watch, "only asked for where somebody watches"
+            before = self.clock()
+            watch(start, length)
+            watched += self.clock() - before
+
         began = self.clock()
-        self.trace.n_prompt_evaluated += prefill(self.ctx, prompt, sequence, watch)
+        self.trace.n_prompt_evaluated += prefill(self.ctx, prompt, sequence, timed if watch else None)
         token = self.draws([(answer, 0, 0)])[0].token
-        self.trace.prefill_ns += self.clock() - began
+        self.trace.prefill_ns += self.clock() - began - watched
+        self.trace.draft_prefill_ns += watched
         self.trace.emit(answer, 0, token, "prefill")
         return token
 
-    def draws(self, keys: Sequence[tuple[int, int, int]]) -> list[Choice]:
-        """One draw for each output row of the last decode; a key is (answer, twin, position in the answer)."""
+    def begin(self, drafter: Drafter, text: Sequence[int], n_prompt: int) -> None:
+        """Let a drafter take in prompt and first token, before the window opens: it may have a prompt to evaluate."""
+        began = self.clock()
+        drafter.begin(text, n_prompt)
+        self.trace.draft_prefill_ns += self.clock() - began
+
+    def draws(self, keys: Sequence[Key]) -> list[Choice]:
+        """One draw for each output row of the last decode."""
         if self.sampler.temperature == 0:
-            return [Choice(token, float("nan")) for token in self.ctx.greedy()]
+            return [Choice(token, nan) for token in self.ctx.greedy()]
         return [self.sampler.draw(row, *key) for row, key in zip(self.ctx.logits(), keys, strict=True)]
 
-    def single(self, token: int, position: int, sequence: int, key: tuple[int, int, int]) -> int:
-        """Decode one token and draw the next."""
-        self.ctx.decode([token], [position], [sequence], None)
-        return self.draws([key])[0].token
+    def reader(self) -> Callable[[int, Key], Choice]:
+        """A function that draws at one output row of the last decode: until the next, and only what is asked for."""
+        if self.sampler.temperature == 0:
+            tokens = self.ctx.greedy()
+            return lambda row, key: Choice(tokens[row], nan)
+        rows, draw = self.ctx.logits(), self.sampler.draw
+        return lambda row, key: draw(rows[row], *key)
 
 
-def verify(guesses: Sequence[int], choices: Sequence[Choice], trace: Trace, first_position: int) -> tuple[int, int]:
+class Draws:
+    """A lane's draws of its twin 0, each made when it is first looked at: what lies behind a miss need not be drawn."""
+
+    __slots__ = ("_answer", "_first", "_made", "_position", "_read")
+
+    def __init__(self, read: Callable[[int, Key], Choice], first_row: int, answer: int, first_position: int) -> None:
+        self._read, self._first = read, first_row
+        self._answer, self._position = answer, first_position
+        self._made: dict[int, Choice] = {}
+
+    def __getitem__(self, place: int) -> Choice:
+        if place not in self._made:
+            self._made[place] = self._read(self._first + place, (self._answer, 0, self._position + place))
+        return self._made[place]
+
+    def behind(self, start: int, stop: int, twin: int) -> list[int]:
+        """Tokens drawn at places from `start` up to `stop` with the key of a twin."""
+        return [self._read(self._first + place, (self._answer, twin, self._position + place)).token
+                for place in range(start, stop)]  # fmt: skip
+
+
+def verify(guesses: Sequence[int], choices: Sequence[Choice] | Draws, trace: Trace,
+           first_position: int) -> tuple[int, int]:  # fmt: skip
     """Compare guess i+1 with draw i until the first miss. Returns (verified, accepted) and notes each comparison.
 
     `guesses[0]` is the confirmed token; `first_position` is where draw 0 belongs in the answer.

@@ -21,6 +21,10 @@ TWINS = 64
 _MASK = (1 << 64) - 1
 _BLOCK = 256
 _NEGLIGIBLE = 1e-30
+_COLD = 0.1
+"""Below this temperature a logit over the temperature is too large for float32 to keep its differences."""
+_STEEPEST = 1e30
+"""Largest factor of a difference of logits: the likeliest tokens alone have any weight, and nothing overflows."""
 
 
 def _mix(x: int) -> int:
@@ -74,7 +78,7 @@ class Sampler:
         no sort.
         """
         weights = self._weights[: self._n_vocab]
-        np.multiply(logits, np.float32(1.0 / self.temperature), out=weights)
+        self._scale(logits, weights)
         self._weigh(weights, float(weights.max()))
         ends = np.einsum("ij->i", self._blocks).cumsum(dtype=np.float64)
         total = ends[-1]
@@ -86,12 +90,23 @@ class Sampler:
         token = min(row * _BLOCK + column, self._n_vocab - 1)
         while weights[token] < _NEGLIGIBLE and token > 0:  # rounding may land on a token of no probability
             token -= 1
+        if weights[token] < _NEGLIGIBLE:  # and so may u = 0, before the first that has any
+            token = int((weights >= _NEGLIGIBLE).argmax())
         return Choice(token, float(np.dot(weights, weights)) / (total * total))
+
+    def _scale(self, logits: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+        """Logits over the temperature, up to a constant, into float32 (n_vocab,) `out`."""
+        if self.temperature >= _COLD:
+            np.multiply(logits, np.float32(1.0 / self.temperature), out=out)
+            return
+        np.subtract(logits, logits.max(), out=out)  # exact where it matters: close to the maximum
+        np.multiply(out, np.float32(min(1.0 / self.temperature, _STEEPEST)), out=out)
 
 
 def cumulative(logits: NDArray[np.float32], temperature: float) -> NDArray[np.float64]:
     """Cumulative distribution float64 (n_vocab,) of logits (n_vocab,), by token id: `pick` is tested against it."""
-    scaled = (logits.astype(np.float64) - float(logits.max())) / temperature
+    with np.errstate(over="ignore"):  # a tiny temperature: minus infinity is what is meant
+        scaled = (logits.astype(np.float64) - float(logits.max())) / temperature
     weights = np.exp(scaled)
     sums: NDArray[np.float64] = np.cumsum(weights)
     return sums / float(sums[-1])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pti_loop.drafter import Drafter
-from pti_loop.loop import Decoder, verify
+from pti_loop.loop import Decoder, Draws, verify
 from pti_loop.rollback import STRATEGIES, Checkpoint, Rewind
 
 AGAIN = 4
@@ -45,9 +45,13 @@ class Lane:
 
 
 class Verdict(NamedTuple):
-    """What a round drew for one lane, and how many guesses were compared and right."""
+    """What a round drew for one lane, and how many guesses were compared and right.
+
+    `tokens` are confirmed; `rejected` lie behind a wrong guess.
+    """
 
     tokens: list[int]
+    rejected: list[int]
     verified: int
     accepted: int
 
@@ -76,7 +80,7 @@ def _open(decoder: Decoder, answer: int, prompt: Sequence[int], answers: int) ->
 
     first = decoder.prefill(prompt, answer, answer, seen)
     text = [*prompt, first]
-    drafter.begin(text, len(prompt))
+    decoder.begin(drafter, text, len(prompt))
     rollback = STRATEGIES[decoder.settings.rollback].make(decoder.ctx, answer, answer + answers)
     return Lane(answer, len(prompt), text, len(prompt), drafter, rollback)
 
@@ -117,10 +121,7 @@ def _propose(decoder: Decoder, lane: Lane, draft: int) -> None:
         lane.drafter.observe(*lane.told)  # here, since it is a part of making the next guesses
         lane.told = None
     limit = min(draft, decoder.settings.n_predict - lane.done - 1)
-    proposed, control = lane.drafter.propose(limit), decoder.guesses
-    if control.control != "none":
-        proposed = (proposed + [0] * limit)[:limit]
-    lane.guesses = [control.replace(lane.done + place, token, lane.answer) for place, token in enumerate(proposed)]
+    lane.guesses = decoder.guesses.fill(lane.done, lane.drafter.propose(limit), limit, lane.answer)
 
 
 def _mark(lane: Lane) -> None:
@@ -146,14 +147,15 @@ def _decode(decoder: Decoder, lanes: Sequence[Lane]) -> int:
 
 
 def _verify(decoder: Decoder, lanes: Sequence[Lane]) -> list[Verdict]:
-    """Draw at every output, and compare each lane's guesses with its draws."""
-    keys = [(lane.answer, 0, lane.done + place) for lane in lanes for place in range(len(lane.guesses) + 1)]
-    choices, first, verdicts = decoder.draws(keys), 0, []
+    """Draw as far as a guess was right, and compare each lane's guesses with its draws."""
+    read, first, verdicts = decoder.reader(), 0, []
     for lane in lanes:
-        own = choices[first : first + len(lane.guesses) + 1]
-        first += len(own)
-        counts = verify([lane.text[-1], *lane.guesses], own, decoder.trace, lane.done)
-        verdicts.append(Verdict([choice.token for choice in own], *counts))
+        own, size, twin = Draws(read, first, lane.answer, lane.done), len(lane.guesses) + 1, lane.drafter.listens
+        first += size
+        verified, accepted = verify([lane.text[-1], *lane.guesses], own, decoder.trace, lane.done)
+        tokens = [own[place].token for place in range(accepted + 1)]
+        rejected = [] if twin is None else own.behind(accepted + 1, size, twin)
+        verdicts.append(Verdict(tokens, rejected, verified, accepted))
     return verdicts
 
 
@@ -180,7 +182,7 @@ def _settle(decoder: Decoder, lane: Lane, verdict: Verdict) -> int:
         lane.copies = lane.rollback.copies
     else:
         lane.held = right
-    lane.told = verdict.tokens[: verdict.accepted + 1], verdict.tokens[verdict.accepted + 1 :], len(lane.guesses)
+    lane.told = verdict.tokens, verdict.rejected, len(lane.guesses)
     lane.text += lane.told[0]
     waiting = lane.text[lane.held : -1]
     if len(waiting) <= AGAIN:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,14 @@ def pytest_runtest_makereport(item, call):
         if "GPU" not in reason:
             report.outcome = "failed"
             report.longrepr = f"skipped in CI, where every tool must be there: {reason}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The tests' sweeps do not compete with a real one for the machine's locks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PTI_BENCH_LOCKS", str(tmp_path_factory.mktemp("locks")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -64,7 +64,7 @@ def copy(tmp_path_factory) -> Path:
     ignored = shutil.ignore_patterns("__pycache__", ".git", ".venv", "results", "reports", "tests", ".*_cache")
     shutil.copytree(ROOT, root, ignore=ignored)
     text = (ROOT / "docs" / "extend.md").read_text()
-    (echo,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    echo = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
     (root / "pti_loop" / "draft" / "echo.py").write_text(echo)
     (root / "pti_loop" / "draft" / "again.py").write_text(SECOND)
     return root

@@ -21,6 +21,7 @@ from bench.audit.flags.counters import counter_flags, counter_notes
 from bench.audit.flags.outputs import output_flags
 from bench.audit.flags.physics import physics_flags, physics_notes
 from bench.audit.flags.settings import setting_flags
+from bench.audit.flags.stored import stored_flags
 from bench.audit.flags.times import claim_flags, timing_flags
 from bench.audit.flags.tokens import token_flags
 from bench.audit.options import AuditOptions
@@ -73,7 +74,7 @@ def audit(path: Paths, options: AuditOptions | None = None) -> AuditReport:
 def judge(record: Record, options: AuditOptions, against: Record | None = None) -> AuditReport:
     """Judge a record that is read."""
     found = comparisons(record, options, against)
-    flags = list(record.flags) + token_flags(record, options) + timing_flags(record, options)
+    flags = list(record.flags) + stored_flags(record) + token_flags(record, options) + timing_flags(record, options)
     flags += physics_flags(record, options) + claim_flags(record, options) + acceptance_flags(record, options)
     flags += setting_flags(record, against, found) + output_flags(found) + contrast_flags(record, options, found)
     flags += _statistics(found) + cost_flags(record, options) + counter_flags(record, options)

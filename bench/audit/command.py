@@ -12,6 +12,7 @@ import sys
 
 from bench.audit.options import AuditOptions, add_arguments, options_from
 from bench.errors import UserError
+from bench.plain_text import plain_lines, plain_text
 
 FAULT = 3
 TRACE = "BENCH_TRACE"
@@ -36,9 +37,9 @@ def main(rest: list[str]) -> int:
     except Exception as error:
         if os.environ.get(TRACE):
             raise
-        place = _place(error)
+        place, why = _place(error), plain_text(str(error))[:200]
         print(
-            f"error: a fault of the audit itself ({type(error).__name__}: {str(error)[:200]}, at {place}); please "
+            f"error: a fault of the audit itself ({type(error).__name__}: {why}, at {place}); please "
             "report it with "
             f"the text that was read, {TRACE}=1 shows more",
             file=sys.stderr,
@@ -51,7 +52,7 @@ def _run(files: list[str], options: AuditOptions, as_json: bool) -> int:
     from bench.audit.show import format_audit, to_json
 
     report = audit(files, options)
-    text = to_json(report) if as_json else format_audit(report)
+    text = to_json(report) if as_json else plain_lines(format_audit(report))
     print(text.encode(sys.stdout.encoding or "utf-8", errors="replace").decode(sys.stdout.encoding or "utf-8"))
     return report.exit_code
 

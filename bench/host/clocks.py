@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from bench.host import devices
+
 SAMPLE_LIMIT_S = 200e-6
 """A sample that costs more than this is not taken inside a timed block."""
 _CPU_SENSORS = ("k10temp", "zenpower", "coretemp", "cpu_thermal", "acpitz")
@@ -84,7 +86,9 @@ class Clocks:
             import pynvml
 
             pynvml.nvmlInit()
-            handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+            # The first card that this process may use, not the machine's first one.
+            own = [gpu.id for gpu in devices.visible() if gpu.vendor == "nvidia"]
+            handle = pynvml.nvmlDeviceGetHandleByUUID(own[0]) if own else pynvml.nvmlDeviceGetHandleByIndex(0)
             pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
         except Exception:  # without the package, the driver or a card there is simply no NVIDIA device here
             return False

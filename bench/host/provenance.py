@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.host import cpus, libraries, memory
+from bench.host import cpus, devices, libraries, memory
 from bench.host.pins import ROOT
+from bench.machine_name import machine_id
 
 PACKAGES = ("llama-cpp-python", "numpy", "pandas", "scipy", "hydra-core", "omegaconf", "gguf", "matplotlib")
 _UNTRACKED_FOR_DIRTY = (":!results", ":!reports")
@@ -38,16 +39,6 @@ def machine(name: str = "") -> dict[str, Any]:
         "os": f"{platform.system()} {platform.release()} {platform.machine()}",
         "gpus": found,
     }
-
-
-def machine_id(cpu: str, cores: int, gpu_list: Sequence[Mapping[str, Any]]) -> str:
-    """A name for folders: `amd-epyc-2c`, `mi50-...`: the GPU when there is one, the CPU, the usable cores.
-
-    Two machines of the same make share it, and should: their records are comparable. Set `machine=NAME` to part them.
-    """
-    parts = [gpu_list[0]["name"]] if gpu_list else []
-    words = "-".join([*parts, re.sub(r"\((R|TM)\)|\bCPU\b|\bProcessor\b|@.*", "", cpu), f"{cores}c"])
-    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
 
 
 def cpu_name(proc: Path = Path("/proc")) -> str:
@@ -193,5 +184,6 @@ def environment(name: str = "", threads: int = 0, build: Mapping[str, Any] | Non
         "packages": packages(more),
         "time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "threads": threads,
+        "host": devices.host_key(),
         "harness_commit": harness_commit(),
     }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.judge.findings import WARNING, Findings
 from bench.judge.measure.case import Case, Profile, is_profile, profile_of
-from bench.judge.tables import ANY, CONTRAST, TABLES, Table, named
+from bench.judge.tables import ANY, CONTRAST, PROFILE, TABLES, Table, named
 from bench.judge.tables.cell import Cell, ControlRow
 from pti_loop.ledger import RecordError
 
@@ -52,8 +52,12 @@ def _judged(case: Case) -> JudgedCell:
 
 
 def _asked(table: Table, case: Case) -> bool:
-    """Whether a table wants to know of the cell. Runs that contradict themselves are asked for no figure."""
-    asked = case.done and case.kind in table.of and not (case.contradiction and table.of == (CONTRAST,))
+    """Whether a table wants to know of the cell. Runs that contradict themselves are asked for no figure.
+
+    Nor is a void profile: its rows have no column that would say so.
+    """
+    spoilt = (case.contradiction and table.of == (CONTRAST,)) or (case.kind == PROFILE and case.void_reason)
+    asked = case.done and case.kind in table.of and not spoilt
     return asked or ANY in table.of
 
 
@@ -76,7 +80,7 @@ def cell_rows(case: Case) -> list[Cell]:
             gpu=", ".join(str(gpu.get("name", "")) for gpu in machine.get("gpus") or []),
             cpu=machine.get("cpu", ""), llama_cpp_commit=engine.get("llama_cpp_commit", ""),
             time_utc=cell.env.get("time_utc", ""), state=cell.status.get("state", ""),
-            reason=cell.status.get("reason", ""), seconds=cell.status.get("seconds"),
+            reason=cell.status.get("reason", ""), unproven=cell.note, seconds=cell.status.get("seconds"),
             warnings=sum(control.severity == WARNING for control in case.controls),
         )
     ]  # fmt: skip

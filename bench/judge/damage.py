@@ -17,7 +17,7 @@ from bench.records.cells import DamagedCell, StoredCell
 def judge_curves(cell: StoredCell | DamagedCell) -> tuple[JudgedCell | None, Profile | None]:
     """A profile, judged, and what others need of it; twice None for a cell that is no profile.
 
-    A profile that cannot be judged says so, and has no curves.
+    A profile that cannot be judged says so, and has no curves; so has a void one.
     """
     if isinstance(cell, DamagedCell):
         return damaged_cell(cell), None
@@ -25,7 +25,9 @@ def judge_curves(cell: StoredCell | DamagedCell) -> tuple[JudgedCell | None, Pro
         if not is_profile(cell):
             return None, None
         profile = profile_of(cell)
-        return judge_cell(cell, [profile]), profile
+        judged = judge_cell(cell, [profile])
+        sound = not any(row.void for row in judged.findings.cells)
+        return judged, profile if sound else None
     except Exception as error:  # as in `judge_whole`
         return damaged_cell(_unjudged(cell, error)), None
 

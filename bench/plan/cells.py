@@ -16,14 +16,14 @@ from bench.plan.compose import compose_points
 from bench.plan.config import CONFIGS, Config, ModelConfig, PeersConfig
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
-from bench.records.cells import DamagedCell, read_cell, read_status
+from bench.records.cells import DamagedCell, is_newer, read_cell, read_status
 from bench.records.identity import cell_id, name_of_file
 from pti_loop.gguf.file_hash import sha256_of
 from pti_loop.parameters import Parameter, declare, declared, parameters_of
 
 BASELINE = "autoregressive"
 """What every method that has streams is with one of them."""
-_NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile")
+_NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile", "wait", "limit")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,12 @@ class Cell:
 
     @property
     def state(self) -> str:
-        """`done`, `failed`, `unsupported`, `missing`, or `damaged`: done once, with a file that cannot be read."""
+        """`done`, `failed`, `unsupported`, `missing`, `damaged` or `newer`.
+
+        Damaged: done once, with a file that is not as it was written. Newer: of a later release, to be left as it is.
+        """
+        if is_newer(self.folder):
+            return "newer"
         status = read_status(self.folder)
         if status is None:
             return "damaged" if (self.folder / "status.json").exists() else "missing"

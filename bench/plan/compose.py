@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 
+MOST_POINTS = 10_000
+MOST_LETTERS = 100_000
+
+
 @cache
 def _hydra() -> tuple[Callable[..., DictConfig], Callable[..., AbstractContextManager[None]]]:
     """Hydra's compose API, with the schema registered. Imported late: it costs more than printing the help."""
@@ -37,17 +41,45 @@ def _hydra() -> tuple[Callable[..., DictConfig], Callable[..., AbstractContextMa
 
 
 def expand(overrides: list[str]) -> list[list[str]]:
-    """Every combination of the values of comma-separated overrides, by Hydra's own sweeper."""
+    """Every combination of the values of comma-separated overrides, by Hydra's own sweeper. Raises `UserError`.
+
+    How many there will be is counted first.
+    """
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
     from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import OverrideParseException
+    from hydra.errors import HydraException, OverrideParseException
 
+    if long := next((item for item in overrides if len(item) > MOST_LETTERS), ""):
+        raise UserError(f"override '{long[:60]}..' has {len(long)} letters, at most {MOST_LETTERS} are read")
     try:
         parsed = OverridesParser.create().parse_overrides(overrides)
+        _check_count(parsed)
+        batches = BasicSweeper.split_arguments(parsed, max_batch_size=None)
+        return [list(point) for batch in batches for point in batch]
     except OverrideParseException as error:
         raise UserError(f"override '{error.override}' cannot be read: {_first_line(error)}; write key=value") from error
-    batches = BasicSweeper.split_arguments(parsed, max_batch_size=None)
-    return [list(point) for batch in batches for point in batch]
+    except (HydraException, ValueError, ArithmeticError) as error:
+        told = " ".join(overrides)[:80]
+        raise UserError(f"'{told}' cannot be swept: {_first_line(error)[:200]}; write key=value,value") from error
+
+
+def _check_count(parsed: list[Any]) -> None:
+    """Raise `UserError` where the values of all overrides together make too many points."""
+    from hydra.core.override_parser.types import ChoiceSweep, RangeSweep
+
+    total = 1
+    for override in parsed:
+        swept = override.value()
+        count = 1
+        if isinstance(swept, RangeSweep):
+            start, stop, step = (float(end or 0) for end in (swept.start, swept.stop, swept.step))
+            count = int((stop - start) / step)
+        elif isinstance(swept, ChoiceSweep):
+            count = len(swept.list)
+        total *= max(count, 1)
+        if total > MOST_POINTS:
+            raise UserError(f"{override.input_line} makes {total} points of the sweep, at most {MOST_POINTS} are "
+                            "planned; give fewer values, or several sweeps into one folder")  # fmt: skip
 
 
 def compose_points(overrides: list[str]) -> list[Config]:
@@ -77,14 +109,27 @@ def compose_points(overrides: list[str]) -> list[Config]:
                 heads += [_compose(compose, point) for point in expand([*experiment, *kept, *own])]
         for head in heads:
             head.points, head.claims = [], sheets[-1] if sheets else head.claims
-            config = OmegaConf.to_object(head)
-            assert isinstance(config, Config)
-            config.method = _method(OmegaConf.to_container(head.method))
-            check(config)
+            config = _checked(head)
             found.setdefault(OmegaConf.to_yaml(head, sort_keys=True), config)
     configs = list(found.values())
     _check_streams(overrides, configs)
     return configs
+
+
+def _checked(head: DictConfig) -> Config:
+    """The configuration as an object. Raises `UserError` where a value is of another kind than its setting."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        config = OmegaConf.to_object(head)
+        assert isinstance(config, Config)
+        config.method = _method(OmegaConf.to_container(head.method))
+        check(config)
+    except (OmegaConfBaseException, TypeError, KeyError, ValueError, AttributeError) as error:
+        raise UserError(f"a setting cannot be what it is given as: {_first_line(error)}; see the settings and their "
+                        "defaults in bench/plan/config.py") from error  # fmt: skip
+    return config
 
 
 def _method(values: Any) -> MethodConfig:
@@ -112,7 +157,7 @@ def _compose(compose: Callable[..., DictConfig], overrides: list[str]) -> DictCo
 
     try:
         return compose(config_name="config", overrides=overrides)
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, ValueError, TypeError, AttributeError) as error:
         raise UserError(_explain(error, overrides)) from error
 
 

@@ -154,6 +154,10 @@ class Config:
     results: str = "results"
     reports: str = "reports"
     claims: str = "pti"
+    wait: float = 0.0
+    """Seconds to wait for a device that another process measures on."""
+    limit: float = 0.0
+    """Seconds of silence after which a cell counts as hung and is ended; 0: a multiple of what it should take."""
 
 
 def _keys(kind: type, prefix: str = "") -> list[str]:

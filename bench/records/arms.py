@@ -31,10 +31,12 @@ ROLES = {
         Role("sabotage", "all guesses wrong", planted=True, control=True),
         Role("oracle", "all guesses right", planted=True, control=True),
         Role("solo", "one stream alone", plain=True),
+        Role("carry", "one prompt cold, again, and after others", control=True),
     )
 }
 """By name. `again` is the second, identical baseline of the A/A control; `solo` is one stream in the treatment's own
-context."""
+context. `carry` is the treatment before anything else has seen its prompt, directly again, and when all blocks are
+over: orders 0, 1 and 2 of a block of its own, with the seed of the first replicate of the prompt's own block."""
 ARMS = tuple(ROLES)
 PLAIN = tuple(role.name for role in ROLES.values() if role.plain)
 OWN_CONTEXT = tuple(role.name for role in ROLES.values() if role.own_context)

@@ -25,14 +25,14 @@ SHAPES: dict[str, Any] = {
     },
     "env.json": {
         "machine": {"gpus": [_FLAT], "*": SCALAR}, "engine": {"backends": [str], "*": object}, "packages": _FLAT,
-        "time_utc": str, "python": str, "harness_commit": str, "threads": int,
+        "time_utc": str, "python": str, "harness_commit": str, "threads": int, "host": str, "device": str,
     },
     "facts.json": {
         "model": _FLAT, "bandwidth": {"repeats": [NUMBER], "*": SCALAR}, "engine": {"*": _FLAT}, "memory": {"*": _FLAT},
         "noise": {"*": object}, "process": _FLAT, "clocks": str, "lossless": _ROWS, "memory_by_streams": _ROWS,
         "peers": _ROWS, "drafter": {"*": object}, "rollback": {"*": object},
     },
-    "status.json": {"state": str, "reason": str, "seconds": NUMBER},
+    "status.json": {"state": str, "reason": str, "seconds": NUMBER, "manifest": {"*": object}},
 }  # fmt: skip
 """By file: a mapping by key (`*` is any other key), a list of one shape, or types."""
 

@@ -7,36 +7,34 @@ a table beyond its columns.
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, astuple, dataclass, fields
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 import yaml
 
 from bench.errors import UserError
-from bench.records import partial_cells, schema_1
+from bench.records import manifest, partial_cells, schema_1
+from bench.records.bounded import json_value, read_bytes, read_text, yaml_value
 from bench.records.cell_shape import fault_in
 from bench.records.rows import SCHEMA, STATUSES, TABLES, columns
+from bench.records.table_files import Columns as Columns
+from bench.records.table_files import no_rows, packed, table_of
 
 REFERENCE = "reference"
 """results/reference/<machine>/ is committed, results/<machine>/ is local; both have the same layout."""
 
-
-Columns = Mapping[str, np.ndarray]
 _Read = TypeVar("_Read")
 MOST_LETTERS = 300
 """Of a reason: what a damaged file says of itself may be as long as the file."""
-_KINDS = {"int": "i8", "float": "f8"}
+MOST_TEXT_BYTES = 16 << 20
+"""Of a file that is no table."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,8 @@ class StoredCell:
     draws: Columns
     steps: Columns
     counts: Columns
+    note: str = ""
+    """Why nothing proves that the files are as they were written; empty when they prove it."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,12 @@ class DamagedCell:
     machine: str
     cell: str
     reason: str
+    newer: bool = False
+    """Whether a later release may read it, so that nothing may be written over it."""
+
+
+class NewerSchema(ValueError):
+    """A record that only a later release can read."""
 
 
 def check_writable(root: Path) -> None:
@@ -78,39 +84,38 @@ def check_writable(root: Path) -> None:
         ) from error
 
 
-def _csv_gz(rows: Iterable[Sequence], header: Sequence[str]) -> bytes:
-    buffer = io.BytesIO()
-    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as packed:
-        text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-        text.flush()
-        text.detach()
-    return buffer.getvalue()
+def write_cell(folder: Path, *, config: Mapping[str, Any], env: Mapping[str, Any], status: Mapping[str, Any],
+               facts: Mapping[str, Any] | None = None, tables: Mapping[str, Sequence[Any]] | None = None,
+               log: str = "") -> None:  # fmt: skip
+    """Write a whole cell: into a temporary folder beside it, on the disk for good, then renamed over what is there.
 
-
-def write_cell(folder: Path, *, config: Mapping, env: Mapping, status: Mapping, facts: Mapping | None = None,
-               tables: Mapping[str, Sequence[Any]] | None = None, log: str = "") -> None:
-    """Write a whole cell: into a temporary folder beside it, then renamed over what is there.
-
-    `tables` maps names of `bench.records.rows.TABLES` to lists of their records. Raises ValueError on an unknown state.
+    status.json comes last, with the manifest of the others. `tables` maps names of `bench.records.rows.TABLES` to lists
+    of their records. Raises ValueError on an unknown state, OSError, and `UserError` where a record of a later schema
+    lies in its place.
     """
     if status.get("state") not in STATUSES:
         raise ValueError(f"a cell cannot be '{status.get('state')}'")
+    if is_newer(folder):
+        raise UserError(f"the cell {folder} was written by a later release of pti-bench; it is left as it is, give "
+                        "another folder with results=FOLDER")  # fmt: skip
     folder.parent.mkdir(parents=True, exist_ok=True)
+    stored = {"schema": SCHEMA, **config}
+    contents = {
+        "cell.yaml": yaml.safe_dump(stored, sort_keys=True).encode(),
+        "env.json": _json(env),
+        "facts.json": _json(facts or {}),
+    }
+    if log:
+        contents["engine.log.gz"] = gzip.compress(log.encode(errors="replace"), mtime=0)
+    rows = {f"{name}.csv.gz": len(found) for name, found in (tables or {}).items() if found}
+    for name, found in (tables or {}).items():
+        if found:
+            contents[f"{name}.csv.gz"] = packed(map(astuple, found), columns(TABLES[name]))
+    made = manifest.manifest(folder.parent.name, folder.name, contents, rows, stored, env)
     temporary = partial_cells.make_partial(folder)
     try:
-        (temporary / "cell.yaml").write_text(yaml.safe_dump({"schema": SCHEMA, **config}, sort_keys=True))
-        _write_json(temporary / "env.json", env)
-        _write_json(temporary / "facts.json", facts or {})
-        if log:
-            (temporary / "engine.log.gz").write_bytes(gzip.compress(log.encode(), mtime=0))
-        for name, rows in (tables or {}).items():
-            if rows:
-                data = _csv_gz(map(astuple, rows), columns(TABLES[name]))
-                (temporary / f"{name}.csv.gz").write_bytes(data)
-        _write_json(temporary / "status.json", status)
+        for name, content in (contents | {"status.json": _json(manifest.sealed(status, made))}).items():
+            partial_cells.write_through(temporary / name, content)
         os.chmod(temporary, 0o755)
         partial_cells.put_in_place(temporary, folder)
     except BaseException:
@@ -118,64 +123,49 @@ def write_cell(folder: Path, *, config: Mapping, env: Mapping, status: Mapping, 
         raise
 
 
-def _write_json(path: Path, value: Mapping) -> None:
-    path.write_text(json.dumps(value, indent=1, sort_keys=True, allow_nan=True) + "\n")
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=1, sort_keys=True, allow_nan=True) + "\n").encode()
 
 
-def read_status(folder: Path) -> dict | None:
+def read_status(folder: Path) -> dict[str, Any] | None:
     """status.json of a cell, or None when there is no whole cell."""
     try:
-        status = json.loads((folder / "status.json").read_text())
-    except (OSError, ValueError, RecursionError):
+        status = json_value(read_text(folder / "status.json", MOST_TEXT_BYTES))
+    except (OSError, ValueError):
         return None
     return None if fault_in("status.json", status) else status
 
 
-@lru_cache
-def _no_rows(record: type) -> Columns:
-    """The table of a cell that has none. One for all cells: nobody writes into what was read."""
-    return dict.fromkeys(columns(record), np.zeros(0))
-
-
-def _columns(path: Path, record: type) -> Columns:
-    """A table by column; one that the file lacks has its field's default. Raises `UserError` on any other difference.
-
-    numpy's reader: a frame would take longer to make than these small tables take to read.
-    """
+def is_newer(folder: Path) -> bool:
+    """Whether a record of a later schema than this version writes lies here."""
     try:
-        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-    except FileNotFoundError:
-        return _no_rows(record)
-    header = lines[0].split(",") if lines else []
-    known = [field for field in fields(record) if field.name in header]
-    absent = {field.name: field.default for field in fields(record) if field.name not in header}
-    if header != [field.name for field in known] or MISSING in absent.values():
-        raise ValueError(f"it has the columns {header}, this version reads {columns(record)}")
-    # No word is longer than its line, so nothing is cut off.
-    word = f"U{max(map(len, lines))}"
-    kinds = [(field.name, _KINDS.get(str(field.type), word)) for field in known]
-    rows = np.loadtxt(lines[1:], dtype=kinds, delimiter=",", quotechar='"', comments=None, ndmin=1)
-    found = {name: np.ascontiguousarray(rows[name]) for name in header}
-    return found | {name: np.full(len(rows), default) for name, default in absent.items()}
+        _mapping("cell.yaml", read_bytes(folder / "cell.yaml", MOST_TEXT_BYTES))
+    except NewerSchema:
+        return True
+    except (OSError, ValueError, yaml.YAMLError):
+        return False
+    return False
 
 
-def _mapping(path: Path) -> dict:
-    """A file of `bench.records.cell_shape.SHAPES`. Raises ValueError where its content is of another shape."""
-    text = path.read_text(encoding="utf-8")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    value = yaml.load(text, Loader=loader) if path.suffix == ".yaml" else json.loads(text)
+def _mapping(name: str, content: bytes) -> dict[str, Any]:
+    """What a file of `bench.records.cell_shape.SHAPES` holds. Raises ValueError where that is of another shape."""
+    text = content.decode("utf-8")
+    value = yaml_value(text) if name == "cell.yaml" else json_value(text)
     # Before its shape: a later schema may have another one.
-    schema = value.get("schema") if path.name == "cell.yaml" and isinstance(value, dict) else SCHEMA
+    schema = value.get("schema") if name == "cell.yaml" and isinstance(value, dict) else SCHEMA
     if type(schema) is not int or schema not in READERS:
-        newer = isinstance(schema, int) and schema > SCHEMA
+        newer = type(schema) is int and schema > SCHEMA
         way = f": a later release of pti-bench, with schema {schema} in its CHANGELOG, reads it" if newer else ""
-        raise ValueError(f"it is of schema {schema!r}, this version reads 1 to {SCHEMA}{way}")
-    if fault := fault_in(path.name, value):
+        raise (NewerSchema if newer else ValueError)(
+            f"it is of schema {schema!r}, this version reads 1 to {SCHEMA}{way}"
+        )
+    if fault := fault_in(name, value):
         raise ValueError(fault)
-    return READERS[schema](value) if path.name == "cell.yaml" else value
+    found: dict[str, Any] = value
+    return found
 
 
-READERS: Mapping[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: schema_1.converted, SCHEMA: dict}
+READERS: Mapping[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: schema_1.converted, 2: dict, SCHEMA: dict}
 """What makes a configuration of each schema one of today's."""
 
 
@@ -183,23 +173,55 @@ def _part(read: Callable[[], _Read], name: str) -> _Read:
     """What a file of a cell holds. Raises `UserError` that names the file, whatever is wrong with it."""
     try:
         return read()
+    except UserError:
+        raise
     except Exception as error:  # a damaged file may say anything to its reader: zlib.error, RecursionError and so on
         why = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
         raise UserError(f"{name}: {' '.join(why.split())[:MOST_LETTERS]}") from error
 
 
 def read_cell(folder: Path) -> StoredCell | DamagedCell:
-    """Read one cell; one with a damaged file is told as such, with the reason, and raises nothing."""
+    """Read one cell and check it against its manifest; one that does not fit is told as such, and raises nothing."""
     machine, cell = folder.parent.name, folder.name
     try:
-        config = _part(lambda: _mapping(folder / "cell.yaml"), "cell.yaml")
-        parts = {name: _part(lambda name=name: _mapping(folder / f"{name}.json"), f"{name}.json")
-                 for name in ("env", "facts", "status")}  # fmt: skip
-        tables = {name: _part(lambda name=name, record=record: _columns(folder / f"{name}.csv.gz", record),
-                              f"{name}.csv.gz") for name, record in TABLES.items()}  # fmt: skip
+        return _read(folder, machine, cell)
     except UserError as error:
-        return DamagedCell(machine, cell, str(error))
-    return StoredCell(machine=machine, cell=cell, config=config, **parts, **tables)
+        return DamagedCell(machine, cell, str(error), isinstance(error.__cause__, NewerSchema))
+
+
+def _read(folder: Path, machine: str, cell: str) -> StoredCell:
+    def content(name: str) -> bytes:
+        return _part(lambda: read_bytes(folder / name, *(() if name.endswith(".gz") else (MOST_TEXT_BYTES,))), name)
+
+    contents = {"cell.yaml": content("cell.yaml")}
+    config = _part(lambda: _mapping("cell.yaml", contents["cell.yaml"]), "cell.yaml")
+    contents |= {name: content(name) for name in ("env.json", "facts.json")}
+    contents |= {name: content(name) for name in manifest.FILES if name not in contents and (folder / name).exists()}
+    env, facts = (_part(lambda name=name: _mapping(name, contents[name]), name) for name in ("env.json", "facts.json"))
+    status = _part(lambda: _mapping("status.json", content("status.json")), "status.json")
+    tables = {name: _part(lambda name=name, record=record: _table(contents, name, record), f"{name}.csv.gz")
+              for name, record in TABLES.items()}  # fmt: skip
+    note = _part(lambda: _proof(status, machine, cell, contents, config, env), "status.json")
+    converted = _part(lambda: READERS[config["schema"]](config), "cell.yaml")
+    return StoredCell(machine=machine, cell=cell, config=converted, env=env, facts=facts, status=status, note=note,
+                      **tables)  # fmt: skip
+
+
+def _table(contents: Mapping[str, bytes], name: str, record: type) -> Columns:
+    content = contents.get(f"{name}.csv.gz")
+    return no_rows(record) if content is None else table_of(content, record)
+
+
+def _proof(status: Mapping[str, Any], machine: str, cell: str, contents: Mapping[str, bytes],
+           config: Mapping[str, Any], env: Mapping[str, Any]) -> str:  # fmt: skip
+    """Empty for a cell that is as it was written, the note for one that cannot prove it. Raises `UserError`."""
+    if status.get(manifest.KEY) is None:
+        if config["schema"] >= manifest.SINCE:
+            raise UserError("status.json: it has no manifest of the cell's files")
+        return manifest.UNPROVEN.format(schema=config["schema"])
+    if fault := manifest.fault(status, machine, cell, contents, config, env):
+        raise UserError(fault)
+    return ""
 
 
 def load_cell(folder: Path) -> StoredCell:

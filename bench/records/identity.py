@@ -11,6 +11,10 @@ from typing import Any
 
 NOT_HASHED = ("machine", "schema", "declaration")
 """Where a cell ran, in which form it was written and what its method says of itself change nothing of what it is."""
+WRITTEN = "written"
+"""Where a configuration that was read from schema 1 keeps its own form, which its id is a hash of."""
+FILES_1 = ("adapter", "draft_model")
+"""Parameters of a method that were files in schema 1; it did not keep their hashes."""
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
 """How the name of a split file ends."""
 
@@ -33,3 +37,19 @@ def cell_id(config: Mapping[str, Any], build: str) -> str:
         hashed["model"] = "" if name == name_of_file(str(model.get("path") or "")) else name
     text = json.dumps(hashed | {"build": build}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def stored_id(config: Mapping[str, Any], build: str, weights: str) -> str | None:
+    """What a stored cell is called by what it holds; None where its record does not tell all that its id rests on.
+
+    Of schema 1 that is a cell whose method reads a file of its own, and one that has forgotten how it was written.
+    """
+    if config.get("schema") == 1:
+        written = config.get(WRITTEN)
+        method = (written or {}).get("method") or {}
+        if written is None or any(method.get(key) for key in FILES_1):
+            return None
+        hashed = {key: value for key, value in written.items() if key not in NOT_HASHED}
+        hashed |= {"model": (written.get("model") or {}).get("name"), "weights": weights, "build": build}
+        return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
+    return cell_id(config, build) if "schema" in config else None

@@ -7,11 +7,10 @@ profiler printed is read by `kernels.counters`.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import json
 import math
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError
+from bench.records.bounded import json_value, read_bytes, read_text, unpacked
 from bench.records.cells import REFERENCE, cell_folders
 from kernels.counters import Summary, read_profile, summarize
 from kernels.errors import KernelError
@@ -71,7 +71,9 @@ def _folders(root: Path) -> list[Path]:
 def load_kernels(folder: Path) -> KernelRecords:
     """One folder. Raises UserError that names the file, and the line where there is one, when it is damaged."""
     try:
-        env = json.loads((folder / "env.json").read_text())
+        env = json_value(read_text(folder / "env.json"))
+        if not isinstance(env, dict):
+            raise ValueError("it holds no mapping")
     except (OSError, ValueError) as error:
         raise UserError(f"{folder}/env.json cannot be read ({error}); run `python -m bench kernels` again") from error
     counters = [_counter_file(path) for path in sorted((folder / "counters").glob("*.csv"))]
@@ -80,13 +82,19 @@ def load_kernels(folder: Path) -> KernelRecords:
 
 def _samples(path: Path) -> list[Sample]:
     try:
-        text = gzip.decompress(path.read_bytes()).decode()
+        text = unpacked(read_bytes(path)).decode()
     except FileNotFoundError:
         return []
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UserError(f"{path} is damaged ({error}); run `python -m bench kernels` again") from error
     names = [field.name for field in fields(Sample)]
-    reader = csv.DictReader(io.StringIO(text), strict=True)
+    try:
+        return _sample_rows(path, csv.DictReader(io.StringIO(text), strict=True), names)
+    except csv.Error as error:
+        raise UserError(f"{path} is damaged ({error}); run `python -m bench kernels` again") from error
+
+
+def _sample_rows(path: Path, reader: csv.DictReader[str], names: Sequence[str]) -> list[Sample]:
     if missing := [name for name in names if name not in (reader.fieldnames or ())]:
         raise UserError(f"{path} lacks the column {', '.join(missing)}; run `python -m bench kernels` again")
     kinds = {field.name: str(field.type) for field in fields(Sample)}
@@ -132,7 +140,11 @@ def _counter_file(path: Path) -> CounterFile:
 
 def _static(folder: Path) -> list[dict[str, str]]:
     path = folder / "static.csv"
-    if not path.exists():
+    try:
+        reader = csv.DictReader(io.StringIO(read_text(path)))
+        # A line that is longer than the header has its rest under None, a shorter one None in place of texts.
+        return [{name: text or "" for name, text in row.items() if isinstance(name, str)} for row in reader]
+    except FileNotFoundError:
         return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    except (OSError, ValueError, csv.Error) as error:
+        raise UserError(f"{path} is damaged ({error}); run `python -m bench kernels` again") from error

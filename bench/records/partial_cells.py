@@ -13,6 +13,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,12 +44,31 @@ def make_partial(folder: Path) -> Path:
     return Path(made)
 
 
+def write_through(path: Path, content: bytes) -> None:
+    """Write a file so that it is on the disk when this returns, not only in the system's memory. Raises `OSError`."""
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """The names in a folder, too. Some network disks cannot, and lose no more by it than before."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def put_in_place(partial: Path, folder: Path) -> None:
     """Rename over an existing cell: the old one steps aside first, so a reader sees one whole cell or none.
 
     Where the second renaming fails the old cell comes back; where a kill prevents it, `clear_leftovers` brings it back.
     """
     aside = partial.with_suffix(f".{ASIDE}")
+    _sync_folder(partial)
     try:
         if folder.exists():
             folder.rename(aside)
@@ -57,6 +77,7 @@ def put_in_place(partial: Path, folder: Path) -> None:
         if aside.exists() and not folder.exists():
             aside.rename(folder)
         raise
+    _sync_folder(folder.parent)
     shutil.rmtree(aside, ignore_errors=True)
 
 

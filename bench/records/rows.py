@@ -7,6 +7,7 @@ All times are nanoseconds of one monotonic clock; every row of a cell uses the s
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 from bench.records.arms import ARMS, COUNTED
@@ -17,12 +18,15 @@ __all__ = [
     "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "RecordError", "Round", "Run", "Step", "columns",
 ]  # fmt: skip
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the record files. 1: runs, rounds, ledger, draws, steps, counts, facts; a table may be absent. 2: the
 method has its own parameters and its declaration, and the hashes of weights and files are beside the configuration; a
-column that has a default may be absent, a column that is not known may not be there."""
+column that has a default may be absent, a column that is not known may not be there. 3: status.json holds a manifest of
+the other files."""
 
 STATUSES = ("done", "failed", "unsupported")
+UNKNOWN = -1
+"""Of a count or a time that an earlier version did not record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,36 @@ class Run:
     """Length of the timed window, summed over segments: a baseline of N prompts runs them one after the other."""
     clock_mhz: float
     temp_c: float
+    draft_prefill_ns: int = UNKNOWN
+    """What drafters took to take in the prompt, outside the timed window and outside `prefill_ns`. This column and
+    those below are -1 in records that lack them."""
+    begin_ns: int = UNKNOWN
+    """Before the method was called, by the clock of whoever called it: the prefill begins."""
+    finish_ns: int = UNKNOWN
+    """After it returned. From `begin_ns` on it covers the whole answer, whatever the method says of its windows."""
+    outside_decodes: int = UNKNOWN
+    """Decodes in the target's context outside the timed window, counted by the context: those of the prefill."""
+    outside_tokens: int = UNKNOWN
+    """Tokens in them; more than `n_prompt` is work that no rate has seen."""
+    window_decodes: int = UNKNOWN
+    """Decodes in the target's context inside the timed window, by the context."""
+    window_tokens: int = UNKNOWN
+    window_outputs: int = UNKNOWN
+    """Rows of logits that they were asked for. Each gives one token at most, so no more can be the model's own."""
+    beside_outside_tokens: int = UNKNOWN
+    """Tokens decoded outside the timed window in any other context of the method, those of drafters."""
+    beside_window_decodes: int = UNKNOWN
+    """Decodes inside the timed window in those contexts."""
+    beside_window_tokens: int = UNKNOWN
+    load: float = math.nan
+    """Processes of the machine that ran or waited, a mean of the last minute. As the next three, of the time since the
+    run before: what else ran."""
+    other_cpus: float = math.nan
+    """CPUs' worth of time that everything but the measuring process took."""
+    steal: float = math.nan
+    """CPUs' worth of time that the hypervisor gave to others."""
+    gpu_others: int = -1
+    """Processes beside this one on the GPUs in use; -1 where that is unknown or none is used."""
 
     def __post_init__(self) -> None:
         _require(self.arm in ARMS, f"run {self.run}: unknown arm '{self.arm}'")

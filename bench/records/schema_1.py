@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bench.records.identity import WRITTEN
 from pti_loop.parameters import Declaration, declare, declared
 
 _LOOKUP = ("draft", "ngram", "gate", "adaptive")
@@ -28,7 +29,7 @@ _ABSENT = {"stop": "tokens"}
 
 def converted(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration of a cell of schema 1 as today's: the method with its own parameters and its declaration."""
-    made = dict(config)
+    made = dict(config) | {WRITTEN: config}
     method = config.get("method")
     if isinstance(method, Mapping):
         made["method"], made["streams"] = _method(method, int(config.get("streams", 1)))

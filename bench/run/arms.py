@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.plan.config import Config
 from bench.records.rows import Run
+from pti_loop.counted import CountedContext, CountedModel
 from pti_loop.drafter import Target
 from pti_loop.engine import Context, ContextSpec, Model, Unsupported
 from pti_loop.ledger import Trace
@@ -24,6 +25,7 @@ from pti_loop.sampling import Sampler
 from pti_loop.settings import Settings
 from pti_loop.speculative import AGAIN
 from pti_loop.state_probe import cheapest, probe
+from pti_loop.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,9 @@ def find_rollback(model: Model, spec: ContextSpec, method: Method, settings: Set
 class Arms:
     """Contexts and methods of a contrast's arms on one loaded model.
 
-    `baseline` and `again` have contexts of their own with one sequence; `treatment`, `sabotage`, `oracle` and `solo`
-    share the treatment's context, so that they differ in nothing but what they decode.
+    `baseline` and `again` have contexts of their own with one sequence; all others share the treatment's context, so
+    that they differ in nothing but what they decode. A method gets contexts and a model that count what is decoded in
+    them, and nothing that tells it which arm it is: its trace has no number and its guesses no name.
     """
 
     def __init__(self, model: Model, config: Config, sample: Sequence[int]) -> None:
@@ -104,15 +107,20 @@ class Arms:
         self.settings, self.rollback = find_rollback(model, narrow, self.method, self.settings, sample)
         self.wide_spec = fit(self.method, narrow, self.settings)
         self._check_batch(narrow)
+        self.tally = Tally()
         self._contexts: dict[str, Context] = {
-            "baseline": model.context(narrow),
-            "again": model.context(narrow),
-            "treatment": model.context(self.wide_spec),
+            "baseline": self._counted(narrow),
+            "again": self._counted(narrow),
+            "treatment": self._counted(self.wide_spec),
         }
-        target = Target(model, self._contexts["treatment"], self.settings, sample, self._answers())
+        counted = CountedModel(model, self.tally)
+        target = Target(counted, self._contexts["treatment"], self.settings, sample, self._answers())
         self.source = self.method.source(target)
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
+
+    def _counted(self, spec: ContextSpec) -> Context:
+        return CountedContext(self.model.context(spec), self.tally)
 
     def _answers(self) -> int:
         return self.method.answers(self.settings)
@@ -155,7 +163,8 @@ class Arms:
             n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None) -> Trace:
         """Run one arm once. `answers` is what oracle and sabotage know; `n_predict` shortens a warm-up.
 
-        Untimed runs may bring a context and a sampler of their own.
+        Untimed runs may bring a context and a sampler of their own. Raises `RecordError` when the method keeps no
+        window, or says a token outside it.
         """
         ctx = ctx or self.context(arm)
         plain = arm in ("baseline", "again", "solo")
@@ -163,16 +172,20 @@ class Arms:
         settings = replace(self.settings, n_predict=n_predict or self.settings.n_predict)
         control = arm if arm in ("sabotage", "oracle") else "none"
         guesses = Guesses(control, answers, self.model.n_vocab, self.model.end_tokens)
-        trace = Trace(number, ctx.clock)
+        trace = Trace(0, ctx.clock, self.tally)
         sampler = sampler or Sampler(self.model.n_vocab, self.config.temperature, seed, self.model.weigh)
         gc.collect()
         gc.disable()  # a collection inside a round would be charged to the method
         try:
             source, lazy = (None, 0.0) if plain else (self.source, self.rollback.get("lazy_ns", 0.0))
             decoder = Decoder(ctx, sampler, trace, settings, guesses, source, lazy)
+            self.tally.reset()
+            trace.begin_ns = ctx.clock()
             method.run(decoder, [prompt.tokens for prompt in task.prompts])
+            trace.finish()
         finally:
             gc.enable()
+        trace.run = number
         return trace
 
     def facts(self) -> dict[str, dict[str, Any]]:
@@ -188,13 +201,27 @@ class Arms:
             ctx.close()
 
 
+AROUND = ("load", "other_cpus", "steal", "gpu_others")
+"""Columns of a run that say what else ran."""
+
+
 def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int,
-            sample: Callable[[], tuple[float, float]]) -> Run:
-    """Record of a run; `sample` gives (clock in MHz, temperature in C) right after it."""
-    clock_mhz, temp_c = sample()
+            sample: Callable[[], tuple[float, ...]], tally: Tally) -> Run:
+    """Record of the newest run, whose counts are in `tally`.
+
+    `sample` gives (clock in MHz, temperature in C, and what else ran) right after it.
+    """
+    clock_mhz, temp_c, *rest = sample()
+    around: dict[str, Any] = dict(zip(AROUND, rest, strict=False))
+    inside, outside = tally.inside, tally.outside
     return Run(
         run=trace.run, block=task.block, order=order, arm=arm, prompt=task.name, prompt_class=task.kind, seed=seed,
         n_prompt=sum(len(prompt.tokens) for prompt in task.prompts), n_prompt_evaluated=trace.n_prompt_evaluated,
         n_predict=n_predict, prefill_ns=trace.prefill_ns, start_ns=trace.start_ns or 0, end_ns=trace.end_ns,
         decode_window_ns=trace.window_ns, clock_mhz=clock_mhz, temp_c=temp_c,
+        draft_prefill_ns=trace.draft_prefill_ns, begin_ns=trace.begin_ns, finish_ns=trace.finish_ns,
+        outside_decodes=outside.decodes, outside_tokens=outside.tokens, window_decodes=inside.decodes,
+        window_tokens=inside.tokens, window_outputs=inside.outputs,
+        beside_outside_tokens=tally.beside_outside.tokens, beside_window_decodes=tally.beside_inside.decodes,
+        beside_window_tokens=tally.beside_inside.tokens, **around,
     )  # fmt: skip

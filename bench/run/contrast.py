@@ -6,8 +6,8 @@ It runs on any model that keeps `pti_loop.engine`'s promises, a toy one too. It 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.plan.config import Config
@@ -56,6 +56,11 @@ def tasks(prompts: list[Prompt], config: Config, independent: bool) -> list[Task
     return [Task(block, task.prompts) for block, task in enumerate(found)]
 
 
+def unlike(prompt: Prompt) -> Prompt:
+    """The prompt's tokens backwards behind the first: a text of its length that no run of a cell is about."""
+    return replace(prompt, tokens=(*prompt.tokens[:1], *prompt.tokens[:0:-1]))
+
+
 def own_noise(compared: list[Comparison]) -> dict[str, float]:
     """What the shape of the decode moves on one answer's own prefix, where no guess is made.
 
@@ -68,14 +73,24 @@ def own_noise(compared: list[Comparison]) -> dict[str, float]:
 
 
 class Contrast:
-    """The runs of one cell. `sample` reads (clock MHz, temperature C); `progress` hears the share that is done."""
+    """The runs of one cell. `sample` reads (clock MHz, temperature C); `progress` hears the share that is done.
+
+    Prompts come in an order drawn from `name`, and so do the arms of each block, of which half begin with the baseline.
+    One prompt is decoded before anything else has seen it, again, and once more in the end: what a method carries over
+    from one run to the next shows there.
+    """
 
     def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
-                 sample: Callable[[], tuple[float, float]], progress: Progress) -> None:
+                 sample: Callable[[], tuple[float, ...]], progress: Progress) -> None:
         self.model, self.config, self.sample, self.progress = model, config, sample, progress
-        self.arms = Arms(model, config, prompts[0].tokens)
-        self.tasks = tasks(prompts, config, independent=config.method.spec.answers == "independent")
         self.order = random.Random(name)
+        found = tasks(prompts, config, independent=config.method.spec.answers == "independent")
+        self.tasks = [replace(task, block=block) for block, task in enumerate(self.order.sample(found, len(found)))]
+        halves = [block % 2 == 0 for block in range(len(found))]
+        self.baseline_first = self.order.sample(halves, len(halves))
+        self.carried = self.tasks[-1]
+        unseen = (prompt for prompt in prompts if prompt not in self.carried.prompts)
+        self.arms = Arms(model, config, next(unseen, unlike(prompts[0])).tokens)
         self.result = Result()
         self.texts: dict[tuple[int, int, str], Trace] = {}
 
@@ -83,11 +98,14 @@ class Contrast:
         """Warm up, run the blocks, replay the differences. The contexts are freed in the end."""
         try:
             self._warm_up()
+            self._carry(0)
+            self._carry(1)
             again = self._chosen(self.config.measure.again_blocks)
             controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
             for done, task in enumerate(self.tasks):
                 self._block(task, task.block in again, task.block in controlled)
                 self.progress(0.05 + 0.8 * (done + 1) / len(self.tasks), f"block {done + 1} of {len(self.tasks)}")
+            self._carry(2)
             facts = self.result.facts
             facts["engine"] = self.arms.facts()
             facts["rollback"] = self.arms.rollback
@@ -113,21 +131,44 @@ class Contrast:
         """Every arm once, short, so that each width that will be timed has been decoded.
 
         A method may guess rarely; under sabotage it guesses in every round, and all widths come up towards the end.
+        The text is none that the carried prompt will be decoded with.
         """
         length = max(self.config.measure.warmup_tokens, self.arms.method.width(self.arms.settings) + 1)
         for arm in ("baseline", "again", "treatment", *self.arms.controls()[:1]):
-            self.arms.run(arm, self.tasks[0], seed=0, number=-1, n_predict=length)
+            self.arms.run(arm, self._other_task(), seed=0, number=-1, n_predict=length)
+
+    def _other_task(self) -> Task:
+        """A task without a prompt of the carried one."""
+        carried = set(self.carried.prompts)
+        others = (task for task in self.tasks if carried.isdisjoint(task.prompts))
+        return next(others, replace(self.carried, prompts=tuple(map(unlike, self.carried.prompts))))
+
+    def _carry(self, order: int) -> None:
+        """The carried prompt as any run of the treatment, in a block of its own behind all others."""
+        if order == 2 and len(self.tasks) == 1:  # nothing else came between
+            self.arms.run("treatment", self._other_task(), seed=0, number=-1)
+        task, seed = replace(self.carried, block=len(self.tasks)), self._seed(self.carried, 0)
+        self._measure("carry", task, order, seed, self.config.n_predict)
+
+    def _measure(self, arm: str, task: Task, order: int, seed: int, length: int,
+                 known: Sequence[Sequence[int]] = ((),)) -> Trace:  # fmt: skip
+        """Run an arm once and keep it."""
+        number = len(self.result.tables["runs"])
+        trace = self.arms.run("treatment" if arm == "carry" else arm, task, seed, number, known, length)
+        self.result.add(run_row(trace, arm, task, order, seed, length, self.sample, self.arms.tally), trace)
+        return trace
 
     def _block(self, task: Task, again: bool, controls: bool) -> None:
         arms = ["baseline", "treatment", *(["again"] if again else []), *(self.arms.controls() if controls else [])]
         self.order.shuffle(arms)
+        first, second = sorted((arms.index("baseline"), arms.index("treatment")))
+        pair = ("baseline", "treatment") if self.baseline_first[task.block] else ("treatment", "baseline")
+        arms[first], arms[second] = pair
         known = self._known(task) if controls and self.arms.guesses else {}
         for order, arm in enumerate([*arms, *reversed(arms)]):
             replicate = int(order >= len(arms))
             seed, length = self._seed(task, replicate), self._length(arm)
-            number = len(self.result.tables["runs"])
-            trace = self.arms.run(arm, task, seed, number, known.get(replicate, ((),)), length)
-            self.result.add(run_row(trace, arm, task, order, seed, length, self.sample), trace)
+            trace = self._measure(arm, task, order, seed, length, known.get(replicate, ((),)))
             self.texts[task.block, replicate, arm] = trace
 
     def _length(self, arm: str) -> int:
@@ -197,13 +238,18 @@ class Contrast:
                 compared = [self._compare(arm, task, replicate, answer, (first, right[first]), shape)
                             for shape in self._shape(arm).phases]  # fmt: skip
                 row["own_noise"] = own_noise(compared)
-                self._follow(row, first, left, right, compared[0])
+                self._follow(row, first, left, right, compared)
             yield row
 
-    def _follow(self, row: dict[str, Any], first: int, left: list[int], right: list[int], compared: Comparison) -> None:
+    def _follow(self, row: dict[str, Any], first: int, left: list[int], right: list[int],
+                phases: list[Comparison]) -> None:
+        """The gaps and the noise of the position itself, from the phase that comes nearest to the arm's own token."""
+        compared = max(phases, key=lambda one: one.arm_gap[first])
+        noise = [one.cdf_noise if self.config.temperature else one.logit_noise for one in phases]
         row["first_difference"] = {
             "position": first, "token_baseline": left[first], "token_arm": right[first],
             "gap_baseline": compared.baseline_gap[first], "gap_arm": compared.arm_gap[first],
+            "noise": max(one[first] for one in noise),
             "quantity": "logit_gap" if self.config.temperature == 0 else "cdf_distance",
         }  # fmt: skip
         row["teacher_forced"] = {

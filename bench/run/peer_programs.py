@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from bench.errors import UserError
+from bench.host import device_lock
 from bench.host.process_group import dies_with_parent
 from bench.plan.config import Config
 from bench.run.arms import context_spec
@@ -170,7 +171,7 @@ def _run(words: Sequence[object]) -> str:
 def _start(command: list[str]) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              preexec_fn=dies_with_parent())  # fmt: skip
+                              pass_fds=device_lock.held(), preexec_fn=dies_with_parent())  # fmt: skip
     except OSError as error:
         raise UserError(f"{command[0]} does not start ({error.strerror}); {_MEND}") from error
 

@@ -11,9 +11,18 @@ import time
 from typing import TYPE_CHECKING
 
 from bench.durations import clock_text
+from bench.plain_text import plain_text
+from bench.run import watch
 
 if TYPE_CHECKING:
     from bench.plan.cells import Cell
+
+
+KNOWN_FROM = 0.1
+"""Share of a cell that has to be done before its time tells anything."""
+SLOW_BYTES_PER_S = 1e9
+"""No machine that one would measure on reads its weights more slowly; decoding is bound by that."""
+SLOW_CALL_S = 1e-3
 
 
 class Estimate:
@@ -33,15 +42,19 @@ class Estimate:
         """Seconds left now; None while nothing is known."""
         done = self.done + current_work * current_share
         seconds = self.seconds + current_seconds
-        if done <= 0 or seconds <= 0 or (self.done == 0 and current_share < 0.1):
+        if done <= 0 or seconds <= 0 or (self.done == 0 and current_share < KNOWN_FROM):
             return None
         return seconds / done * max(self.total - done, 0.0)
 
 
 class Progress:
-    """Context manager that shows a sweep. `start`, `advance` and `finish` follow the cells."""
+    """Context manager that shows a sweep. `start`, `advance` and `finish` follow the cells.
 
-    def __init__(self, todo: list[Cell], kept: int) -> None:
+    `limit` is how many seconds of silence are a hang; 0 leaves it to what a cell should take.
+    """
+
+    def __init__(self, todo: list[Cell], kept: int, limit: float = 0.0) -> None:
+        self._limit, self._share = limit, 0.0
         self.count, self.kept, self.number = len(todo), kept, 0
         self.estimate = Estimate(sum(cell.work for cell in todo))
         self._cell: Cell | None = None
@@ -69,17 +82,32 @@ class Progress:
     def start(self, cell: Cell) -> None:
         """A cell begins."""
         self.number += 1
-        self._cell, self._began = cell, time.monotonic()
+        self._cell, self._began, self._share = cell, time.monotonic(), 0.0
         self.advance(0.0, "starting")
+
+    def limit(self) -> float:
+        """Seconds of silence that are a hang of the cell that runs."""
+        return watch.limit(self.expected(), self._limit)
+
+    def expected(self) -> float:
+        """Seconds that the cell that runs should take, from it, from the cells before it, or from its weights."""
+        if self._cell is None:
+            return 0.0
+        if self._share >= KNOWN_FROM:
+            return (time.monotonic() - self._began) / self._share
+        if self.estimate.done > 0:
+            return self._cell.work * self.estimate.seconds / self.estimate.done
+        return self._cell.work * (_weight_bytes(self._cell) / SLOW_BYTES_PER_S + SLOW_CALL_S)
 
     def advance(self, share: float, label: str) -> None:
         """The cell is this far."""
+        self._share = share
         if not self._bar or self._cell is None:
             return
         left = self.estimate.left(self._cell.work, share, time.monotonic() - self._began)
         self._bar.update(
             self._task, completed=self.estimate.done + self._cell.work * share,
-            what=f"[{self.number}/{self.count}] {self._cell.label}: {label}",
+            what=_markup(f"[{self.number}/{self.count}] {self._cell.label}: {label}"),
             left=f"about {clock_text(left)} left" if left is not None else "estimating",
         )  # fmt: skip
 
@@ -89,6 +117,20 @@ class Progress:
         self.estimate.add(cell.work, seconds)
         left = self.estimate.left(0.0, 0.0, 0.0)
         more = f", about {clock_text(left)} left" if left and self.number < self.count else ""
-        reason = f": {status['reason']}" if status["reason"] else ""
-        print(f"[{self.number}/{self.count}] {cell.label}: {status['state']} in {seconds:.0f} s{more}{reason}",
-              flush=True)  # fmt: skip
+        reason = f": {plain_text(str(status['reason']))}" if status["reason"] else ""
+        head = f"[{self.number}/{self.count}] {plain_text(cell.label)}"
+        print(f"{head}: {status['state']} in {seconds:.0f} s{more}{reason}", flush=True)
+
+
+def _markup(text: str) -> str:
+    """Text of a bar, whose columns take square brackets for rich's own."""
+    from rich.markup import escape
+
+    return escape(plain_text(text))
+
+
+def _weight_bytes(cell: Cell) -> int:
+    try:
+        return cell.model_path.stat().st_size
+    except OSError:
+        return 0

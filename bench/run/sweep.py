@@ -12,25 +12,32 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.errors import UserError, is_own
-from bench.host import process_group
+from bench.host import device_lock, process_group
+from bench.host.device_lock import DeviceLocks
 from bench.plan.cells import Cell, cells
 from bench.plan.compose import compose_points
 from bench.plan.config import Config
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
-from bench.records.cells import check_writable, write_cell
+from bench.records.cells import check_writable, read_status, write_cell
 from bench.records.partial_cells import clear_leftovers
 from bench.run import engines
+from bench.run.watch import LEAST_S, Watch
 from pti_loop.gguf.file import GgufFile
 
 ROOT = Path(__file__).resolve().parents[2]
 _LAST_WORDS = 3
+_ROOM = 1 << 20
+"""Bytes that a record may well need."""
+HUNG = "said nothing for"
+NEWER = "a later release of pti-bench wrote it; update, or measure into another folder with results=FOLDER"
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
 _CHILD = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
 """Progress comes at once, and a crash names the line that it happened in."""
@@ -44,13 +51,17 @@ class Outcome:
     kept: list[Cell] = field(default_factory=list)
     failed: list[tuple[Cell, str]] = field(default_factory=list)
     unsupported: list[tuple[Cell, str]] = field(default_factory=list)
+    untried: list[tuple[Cell, str]] = field(default_factory=list)
+    """Nothing more could be written."""
+    newer: list[tuple[Cell, str]] = field(default_factory=list)
+    """Left as they are: records of a later release."""
     seconds: float = 0.0
 
 
-def prepare(overrides: Sequence[str]) -> tuple[list[Cell], Config, dict[str, dict]]:
+def prepare(overrides: Sequence[str]) -> tuple[list[Cell], list[Config], dict[str, dict]]:
     """Check everything that can be checked before a model is loaded, and plan the cells.
 
-    Returns (cells, the first configuration, environment of each engine by its name). Raises `UserError`.
+    Returns (cells, the configurations, environment of each engine by its name). Raises `UserError`.
     """
     from bench.host import cpus, provenance
     from bench.run.peer_programs import check_peers
@@ -71,7 +82,7 @@ def prepare(overrides: Sequence[str]) -> tuple[list[Cell], Config, dict[str, dic
         own = [config for config in configs if config.model.engine == engine]
         planned += cells(own, root, found["machine"]["name"], found["engine"]["build"], weights)
         environments[engine] = found
-    return planned, first, environments
+    return planned, configs, environments
 
 
 def check_models(configs: Iterable[Config]) -> dict[Path, str]:
@@ -118,23 +129,22 @@ def _offloads(config: Config) -> bool:
 
 def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
     """Plan and run. Raises `UserError` before anything runs; a failing cell does not stop the others."""
-    from bench.host.device_lock import DeviceLock
     from bench.run.progress import Progress
 
-    planned, config, environments = prepare(overrides)
+    planned, configs, environments = prepare(overrides)
     outcome = Outcome(planned)
     began = time.monotonic()
-    device = "gpu" if _offloads(config) else "cpu"
-    with DeviceLock(device):
+    with locks(configs):
         clear_leftovers(planned[0].folder.parent)
         states = {cell.id: cell.state for cell in planned}
         outcome.kept = [cell for cell in planned if states[cell.id] == "done"]
-        todo = [cell for cell in planned if states[cell.id] != "done"]
+        outcome.newer = [(cell, NEWER) for cell in planned if states[cell.id] == "newer"]
+        todo = [cell for cell in planned if states[cell.id] not in ("done", "newer")]
         for cell in todo:
             if states[cell.id] == "damaged":
                 print(f"damaged, measured again: {cell.id} {cell.label}", flush=True)
-        with Progress(todo, len(outcome.kept)) as progress:
-            for cell in todo:
+        with Progress(todo, len(outcome.kept), configs[0].limit) as progress:
+            for place, cell in enumerate(todo):
                 progress.start(cell)
                 status = run_cell(cell, environments[cell.engine], progress)
                 progress.finish(cell, status)
@@ -142,8 +152,34 @@ def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
                     outcome.failed.append((cell, status["reason"]))
                 elif status["state"] == "unsupported":
                     outcome.unsupported.append((cell, status["reason"]))
+                if status["state"] == "failed" and (why := _full(cell.folder.parent)):
+                    outcome.untried = [(left, why) for left in todo[place + 1 :]]
+                    break
     outcome.seconds = time.monotonic() - began
-    return outcome, config
+    return outcome, configs[0]
+
+
+def locks(configs: Sequence[Config]) -> DeviceLocks:
+    """The locks of all devices that some configurations measure on; those of the first say how long to wait."""
+    from bench.host import devices
+
+    offloads = [_offloads(config) for config in configs]
+    gpus = [gpu.id for gpu in devices.visible()] if any(offloads) else []
+    if any(offloads) and not gpus:
+        # Of a kind whose driver is not asked here, or none, and then the CPU works in its place.
+        return DeviceLocks(["gpu"], alone=True, wait=configs[0].wait)
+    return DeviceLocks(gpus, alone=not all(offloads), wait=configs[0].wait)
+
+
+def _full(folder: Path) -> str:
+    """Why nothing more can be written into a folder; empty when it can."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_ROOM))
+    except OSError as error:
+        return f"not tried, since {folder} cannot be written ({error.strerror}); free some room and type the same again"
+    return ""
 
 
 def run_cell(cell: Cell, environment: dict, progress) -> dict:
@@ -151,15 +187,16 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
 
     KeyboardInterrupt ends the child and leaves no trace of the cell.
     """
-    environment = environment | {"threads": cell.config["engine"]["threads"]}  # points of a sweep may differ in them
+    # Points of a sweep may differ in these.
+    environment = environment | {"threads": cell.config["engine"]["threads"], "device": _device(cell)}
     job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path),
            "peers": cell.peers, "files": {key: str(path) for key, path in cell.files.items()},
            "folder": str(cell.folder.resolve()), "environment": environment}  # fmt: skip
-    before = cell.folder / "status.json"
-    stamp = before.stat().st_mtime_ns if before.exists() else 0
+    stamp = _stamp(cell)
     child = subprocess.Popen(
         [sys.executable, "-m", "bench.run.cell_process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True, env=os.environ | _CHILD,
+        stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True,
+        env=os.environ | _CHILD | device_lock.for_child(), pass_fds=device_lock.held(),
         preexec_fn=process_group.dies_with_parent(),
     )  # fmt: skip
     try:
@@ -168,12 +205,33 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
         process_group.end(child)  # a peer program that it runs must not go on measuring
         clear_leftovers(cell.folder.parent)
         raise
-    after = cell.folder / "status.json"
-    if child.returncode == 0 and after.exists() and after.stat().st_mtime_ns != stamp:
-        return json.loads(after.read_text())
-    status = {"state": "failed", "reason": crash_sentence(child.returncode, errors), "seconds": 0.0}
-    write_cell(cell.folder, config=cell.config, env=environment, status=status, log=errors)
+    if child.returncode == 0 and _stamp(cell) not in (0, stamp) and (written := read_status(cell.folder)):
+        return written
+    reason = crash_sentence(child.returncode, errors)
+    status = {"state": "failed", "reason": reason, "seconds": 0.0}
+    try:
+        write_cell(cell.folder, config=cell.config, env=environment, status=status, log=errors)
+    except OSError as error:  # the others are tried all the same, and this one is missing, so it runs again
+        status["reason"] += f"; and no record of it can be written ({error.strerror or error})"
     return status
+
+
+def _device(cell: Cell) -> str:
+    """The devices of a cell, in letters that say nothing about them but whether two are the same."""
+    from bench.host import devices
+    from bench.run.worker import config_of
+
+    if not _offloads(config_of(cell.config)):
+        return devices.CPU
+    return " ".join(devices.key(gpu.id) for gpu in devices.visible()) or "gpu"
+
+
+def _stamp(cell: Cell) -> int:
+    """When the cell's record was written, in nanoseconds; 0 when there is none."""
+    try:
+        return (cell.folder / "status.json").stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _feed(child: subprocess.Popen, job: str, progress) -> str:
@@ -184,12 +242,14 @@ def _feed(child: subprocess.Popen, job: str, progress) -> str:
     listener = threading.Thread(target=lambda: errors.extend(child.stderr), daemon=True)
     listener.start()
     cleared = process_group.clear_after(child)  # else a peer would go on, beside the next cell
+    watch = Watch(child, progress.limit if progress else lambda: LEAST_S)
     try:
         child.stdin.write(job)
         child.stdin.close()
     except BrokenPipeError:  # it died before reading; the exit code tells
         pass
     for line in child.stdout:
+        watch.heard()
         try:
             told = json.loads(line)
             progress.advance(told["share"], told["label"])
@@ -197,12 +257,19 @@ def _feed(child: subprocess.Popen, job: str, progress) -> str:
             errors.append(line)
     cleared.join()
     listener.join(timeout=5)
+    if watch.ended_after is not None:
+        errors.append(f"{HUNG} {watch.ended_after:.0f} s, far longer than it should take, and was ended; give it more "
+                      "with limit=SECONDS\n")  # fmt: skip
     return "".join(errors)
 
 
 def crash_sentence(code: int, errors: str) -> str:
     """Why a child died, from its exit code and the last lines that it wrote."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    if lines and lines[-1].startswith(HUNG):
+        return f"the process {lines[-1]}"
+    if code == 0 and not lines:
+        return "the process ended well, and its record is not there: something removed it, or its folder, meanwhile"
     asserted = [line for line in lines if "GGML_ASSERT" in line]
     said = asserted[-1] if asserted else _place(lines) or " | ".join(lines[-_LAST_WORDS:]) or "it printed nothing"
     if code < 0:
@@ -233,11 +300,12 @@ def _place(lines: list[str]) -> str:
 
 def summary(outcome: Outcome) -> list[str]:
     """Lines for the end of a sweep: counts, then every cell that did not work, with its reason."""
-    done = len(outcome.cells) - len(outcome.failed) - len(outcome.unsupported)
+    done = len(outcome.cells) - len(outcome.failed) - len(outcome.unsupported) - len(outcome.newer)
+    done -= len(outcome.untried)
     lines = [f"{done} of {len(outcome.cells)} cells done ({len(outcome.kept)} were there before) "
              f"in {outcome.seconds:.0f} s"]  # fmt: skip
-    for name, group in (("failed", outcome.failed), ("unsupported", outcome.unsupported)):
+    groups = (("failed", outcome.failed), ("unsupported", outcome.unsupported), ("left as it is", outcome.newer),
+              ("not tried", outcome.untried))  # fmt: skip
+    for name, group in groups:
         lines += [f"{name}: {cell.id} {cell.label}: {reason}" for cell, reason in group]
     return lines
-
-

@@ -39,6 +39,7 @@ def progress(share: float, label: str) -> None:
 def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
     """Measure one cell. Returns (facts, tables)."""
     from bench.host.clocks import Clocks
+    from bench.host.neighbours import Neighbours
     from pti_loop.gguf import file as gguf_file
 
     config = config_of(job["config"])
@@ -52,9 +53,11 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
     speed = _read_speed(model, config, sizes["step_bytes"], repeats=9)
     clocks = Clocks("gpu" if model.facts()["layers_offloaded"] else "cpu")
 
-    def sample() -> tuple[float, float]:
-        now = clocks.sample()
-        return now.clock_mhz, now.temp_c
+    neighbours = Neighbours(clocks.device)
+
+    def sample() -> tuple[float, ...]:
+        now, around = clocks.sample(), neighbours.look()
+        return now.clock_mhz, now.temp_c, around.load, around.other_cpus, around.steal, around.gpu_others
 
     body = _profile if job["kind"] == "profile" else _contrast
     facts, tables = body(model, config, job, sizes, sample)

@@ -14,13 +14,10 @@ from.
 from __future__ import annotations
 
 import json
-import math
 import os
 import struct
 import zlib
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,51 +26,15 @@ import numpy as np
 from kernels.errors import KernelError
 from kernels.ssq import block
 from kernels.ssq.block import BYTES, WEIGHTS
+from kernels.ssq.table import PIECE, Origin, Part, TableError, Tensor, pieces, table_of
 
 MAGIC = b"SSQTWIN\0"
 VERSION = 1
 HEADER_BYTES = 64
 ALIGNMENT = 256
-PIECE_BLOCKS = 65536
-PIECE = PIECE_BLOCKS * BYTES
+MAX_TABLE_BYTES = 16 << 20
+"""A model of 27 thousand million weights has one of a few hundred thousand."""
 _HEADER = struct.Struct("<8sIIQQI24x")
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Bytes of a tensor in the file, with a checksum for each `PIECE` of them. `kind` is the ggml type it came from."""
-
-    kind: str
-    offset: int
-    bytes: int
-    crc32: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """`shape` has rows first. `kinds` names the ggml types of the sources: one where both streams are one model."""
-
-    name: str
-    kind: str
-    shape: tuple[int, ...]
-    kinds: tuple[str, ...]
-    parts: tuple[Part, ...]
-
-    @property
-    def weights(self) -> int:
-        """Weights of one stream."""
-        return math.prod(self.shape)
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What a stream came from: the file's name, its format, and GGUF's metadata as one part."""
-
-    file: str
-    format: str
-    pairs: int
-    alignment: int
-    metadata: Part
 
 
 def threads() -> int:
@@ -81,30 +42,10 @@ def threads() -> int:
     return min(len(os.sched_getaffinity(0)), 8)
 
 
-def pieces(size: int) -> Iterator[tuple[int, int]]:
-    """Start and end of each piece of a part."""
-    return ((start, min(start + PIECE, size)) for start in range(0, size, PIECE))
-
-
 def header_bytes(table_offset: int, table: bytes) -> bytes:
     """The first 64 bytes of a file."""
     start = _HEADER.pack(MAGIC, VERSION, HEADER_BYTES, table_offset, len(table), zlib.crc32(table))
     return start + struct.pack("<I", zlib.crc32(start))
-
-
-def table_bytes(tensors: list[Tensor], origins: list[Origin]) -> bytes:
-    """The table at the end of a file, as JSON."""
-    whole = {
-        "block": {"weights": WEIGHTS, "bytes": BYTES},
-        "piece": PIECE,
-        "origins": [_record(origin) | {"metadata": _record(origin.metadata)} for origin in origins],
-        "tensors": [_record(tensor) | {"parts": [*map(_record, tensor.parts)]} for tensor in tensors],
-    }
-    return json.dumps(whole, separators=(",", ":")).encode()
-
-
-def _record(entry: Part | Tensor | Origin) -> dict[str, Any]:
-    return {field.name: getattr(entry, field.name) for field in fields(entry)}
 
 
 class Container:
@@ -167,6 +108,8 @@ class Container:
 def open_container(path: Path) -> Container:
     """Map a file and read its table. KernelError names what is wrong with it; no tensor's checksum is computed."""
     try:
+        if path.exists() and not path.is_file():
+            raise KernelError(f"{path} is no regular file; give an SSQ file")
         with path.open("rb") as file:
             start, size = file.read(HEADER_BYTES), os.fstat(file.fileno()).st_size
         table = _read_table(path, start, size)
@@ -174,19 +117,13 @@ def open_container(path: Path) -> Container:
     except OSError as error:
         raise KernelError(f"{path} cannot be read ({error.strerror or error}); check the path") from error
     try:
-        origins = [_origin(entry) for entry in table["origins"]]
-        tensors = {entry["name"]: _tensor(entry) for entry in table["tensors"]}
-        shape = (table["block"]["weights"], table["block"]["bytes"], table["piece"])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise KernelError(f"{path} is damaged: its table lacks {error}; pack it again") from error
-    if shape != (WEIGHTS, BYTES, PIECE):
-        raise KernelError(f"{path} has blocks and pieces of {shape}; this version reads {(WEIGHTS, BYTES, PIECE)}")
-    for tensor in tensors.values():
-        _check(path, tensor, size)
+        origins, tensors = table_of(table, size)
+    except TableError as error:
+        raise KernelError(f"{path} is damaged: {error}; pack it again") from error
     return Container(path, data, origins, tensors)
 
 
-def _read_table(path: Path, start: bytes, size: int) -> dict[str, Any]:
+def _read_table(path: Path, start: bytes, size: int) -> Any:
     if start[:8] != MAGIC:
         raise KernelError(f"{path} is no SSQ file: it begins with {start[:8]!r}; make one: python -m kernels.ssq pack")
     if len(start) < HEADER_BYTES:
@@ -196,6 +133,8 @@ def _read_table(path: Path, start: bytes, size: int) -> dict[str, Any]:
         raise KernelError(f"{path} is damaged: the checksum of its header does not match; pack it again")
     if version != VERSION:
         raise KernelError(f"{path} is of SSQ version {version}, this program reads {VERSION}; pack it again")
+    if length > MAX_TABLE_BYTES:
+        raise KernelError(f"{path} is damaged: its table has {length} bytes; pack it again")
     if offset + length > size:
         raise KernelError(
             f"{path} is truncated: its table ends at byte {offset + length}, the file at {size}; copy it again"
@@ -205,28 +144,7 @@ def _read_table(path: Path, start: bytes, size: int) -> dict[str, Any]:
         text = file.read(length)
     if zlib.crc32(text) != checksum:
         raise KernelError(f"{path} is damaged: the checksum of its table does not match; pack it again")
-    table: dict[str, Any] = json.loads(text)
-    return table
-
-
-def _part(entry: dict[str, Any]) -> Part:
-    return Part(entry["kind"], entry["offset"], entry["bytes"], tuple(entry["crc32"]))
-
-
-def _origin(entry: dict[str, Any]) -> Origin:
-    return Origin(**{**entry, "metadata": _part(entry["metadata"])})
-
-
-def _tensor(entry: dict[str, Any]) -> Tensor:
-    parts = tuple(_part(part) for part in entry["parts"])
-    return Tensor(entry["name"], entry["kind"], tuple(entry["shape"]), tuple(entry["kinds"]), parts)
-
-
-def _check(path: Path, tensor: Tensor, size: int) -> None:
-    for part in tensor.parts:
-        if part.offset + part.bytes > size:
-            raise KernelError(f"{path} is truncated: tensor {tensor.name} ends beyond its {size} bytes; copy it again")
-        if len(part.crc32) != len(list(pieces(part.bytes))):
-            raise KernelError(f"{path} is damaged: tensor {tensor.name} lacks checksums; pack it again")
-    if tensor.kind == "ssq" and tensor.parts[0].bytes * WEIGHTS != tensor.weights * BYTES:
-        raise KernelError(f"{path} is damaged: tensor {tensor.name} has not the bytes of its shape; pack it again")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise KernelError(f"{path} is damaged: its table is no JSON ({error}); pack it again") from error

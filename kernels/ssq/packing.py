@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.errors import KernelError
-from kernels.ssq import block, container
-from kernels.ssq.container import Origin, Part, Tensor
+from kernels.ssq import block, container, table
 from kernels.ssq.quantize import INTEGERS, block_size, can_decode, to_q8_0
 from kernels.ssq.source import Entry, Source, open_source
+from kernels.ssq.table import Origin, Part, Tensor
 from kernels.ssq.whole_file import whole_file, write_all
 
 STEP_BLOCKS = 4096
@@ -66,12 +66,12 @@ def pack(out: Path, first: Path, second: Path | None = None, threads: int | None
         sums = _run(tasks, target, threads or container.threads())
         tensors = [replace(tensor, parts=tuple(_summed(part, sums) for part in tensor.parts)) for tensor in tensors]
         origins = [replace(origin, metadata=_summed(origin.metadata, sums)) for origin in origins]
-        table = container.table_bytes(tensors, origins)
-        write_all(target, table, end)
-        write_all(target, container.header_bytes(end, table), 0)
+        text = table.table_bytes(tensors, origins)
+        write_all(target, text, end)
+        write_all(target, container.header_bytes(end, text), 0)
     read = sum(entry.bytes for source in sources for entry in source.tensors.values())
     raw = sum(tensor.kind == "raw" for tensor in tensors)
-    return Packed(len(tensors), raw, read, end + len(table))
+    return Packed(len(tensors), raw, read, end + len(text))
 
 
 def _check_twins(a: Source, b: Source) -> None:
@@ -161,7 +161,7 @@ def _tensor_tasks(tensor: Tensor, sources: list[Source], files: list[int]) -> li
         return [task for part, entry, file in zip(tensor.parts, entries, files, strict=True)
                 for task in _copies(part, file, entry.offset)]  # fmt: skip
     (part,) = tensor.parts
-    spans = [(start, start // block.BYTES, end // block.BYTES) for start, end in container.pieces(part.bytes)]
+    spans = [(start, start // block.BYTES, end // block.BYTES) for start, end in table.pieces(part.bytes)]
     return [
         _Task(part.offset, part.offset + start, _twin(entries, sources, files, first, last))
         for start, first, last in spans
@@ -172,7 +172,7 @@ def _copies(part: Part, file: int, offset: int) -> list[_Task]:
     def reading(start: int, end: int) -> Callable[[], np.ndarray]:
         return lambda: _read(file, offset + start, end - start, 2)
 
-    return [_Task(part.offset, part.offset + start, reading(start, end)) for start, end in container.pieces(part.bytes)]
+    return [_Task(part.offset, part.offset + start, reading(start, end)) for start, end in table.pieces(part.bytes)]
 
 
 def _twin(

@@ -26,7 +26,11 @@ SAFETENSORS = {
     "F64": "F64", "F32": "F32", "F16": "F16", "BF16": "BF16", "I64": "I64", "I32": "I32", "I16": "I16", "I8": "I8",
 }  # fmt: skip
 """Types of safetensors that ggml has too."""
-MAX_SAFETENSORS_HEADER = 100_000_000
+MAX_SAFETENSORS_HEADER = 16 << 20
+MAX_NAME_BYTES = 1 << 16
+MAX_ENTRIES = 1 << 18
+MAX_WORDS = 1 << 24
+"""Of an array of texts; the largest vocabularies have less than a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class Source:
 def open_source(path: Path) -> Source:
     """Read a file's header. KernelError where it is no GGUF or safetensors file, damaged, or cut short."""
     try:
+        if path.exists() and not path.is_file():
+            raise KernelError(f"{path} is no regular file; give a model's file")
         size = path.stat().st_size
         with path.open("rb") as file:
             start = file.read(16)
@@ -94,6 +100,8 @@ def _gguf(path: Path, data: mmap.mmap) -> Source:
         version, count, pairs = struct.unpack_from("<IQQ", data, 4)
         if version not in (2, 3):
             raise KernelError(f"{path} says GGUF version {version}; versions 2 and 3 can be read")
+        if count > MAX_ENTRIES:
+            raise KernelError(f"{path} is damaged: it has {count} tensors; download it again")
         metadata = read_metadata(data, 24, pairs)
         at = metadata.offset + metadata.bytes
         rows = []
@@ -110,8 +118,10 @@ def _gguf(path: Path, data: mmap.mmap) -> Source:
 def read_metadata(data: bytes | mmap.mmap, offset: int, pairs: int) -> Metadata:
     """Steps over GGUF's pairs from `offset` on. struct.error, OverflowError or KeyError where they cannot be read."""
     at, alignment, file_type_at = offset, 32, -1
+    if pairs > MAX_ENTRIES:
+        raise KeyError(f"{pairs} pairs")
     for _ in range(pairs):
-        length = _U64.unpack_from(data, at)[0]
+        length = _name_length(data, at)
         key = bytes(data[at + 8 : at + 8 + length])
         kind = _U32.unpack_from(data, at + 8 + length)[0]
         at += 12 + length
@@ -125,6 +135,13 @@ def read_metadata(data: bytes | mmap.mmap, offset: int, pairs: int) -> Metadata:
     return Metadata(offset, at - offset, pairs, alignment, file_type_at)
 
 
+def _name_length(data: bytes | mmap.mmap, at: int) -> int:
+    length: int = _U64.unpack_from(data, at)[0]
+    if length > MAX_NAME_BYTES:
+        raise KeyError(f"a name of {length} bytes")
+    return length
+
+
 def _skip_value(data: bytes | mmap.mmap, at: int, kind: int) -> int:
     length: int
     if kind == _STRING:
@@ -136,6 +153,8 @@ def _skip_value(data: bytes | mmap.mmap, at: int, kind: int) -> int:
     at += 12
     if kind != _STRING:
         return at + length * _SCALARS[kind]
+    if length > MAX_WORDS:
+        raise KeyError(f"{length} texts")
     unpack = _U64.unpack_from
     for _ in range(length):
         at += 8 + unpack(data, at)[0]
@@ -143,7 +162,7 @@ def _skip_value(data: bytes | mmap.mmap, at: int, kind: int) -> int:
 
 
 def _gguf_entry(path: Path, data: mmap.mmap, at: int) -> tuple[tuple[str, str, tuple[int, ...], int, int], int]:
-    length = _U64.unpack_from(data, at)[0]
+    length = _name_length(data, at)
     name = bytes(data[at + 8 : at + 8 + length]).decode("utf-8", "replace")
     at += 8 + length
     dims = _U32.unpack_from(data, at)[0]
@@ -185,6 +204,6 @@ def _safetensors(path: Path, read: Callable[[int], bytes], start: bytes, size: i
             if end - begin != wanted:
                 raise KernelError(f"{path} is damaged: tensor {name} has {end - begin} bytes, its shape needs {wanted}")
             tensors[name] = Entry(name, kind, shape or (1,), 8 + length + begin, wanted)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise KernelError(f"{path} is damaged: its safetensors header cannot be read ({error})") from error
     return Source(path, "safetensors", tensors, Metadata(), size)

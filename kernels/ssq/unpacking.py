@@ -14,8 +14,9 @@ from gguf import GGMLQuantizationType, LlamaFileType
 
 from kernels.errors import KernelError
 from kernels.ssq import block
-from kernels.ssq.container import PIECE_BLOCKS, Container, Tensor, open_container
+from kernels.ssq.container import Container, open_container
 from kernels.ssq.source import read_metadata
+from kernels.ssq.table import PIECE_BLOCKS, Tensor
 from kernels.ssq.whole_file import whole_file, write_all
 
 GGUF_VERSION = 3
@@ -65,7 +66,12 @@ def _metadata(held: Container, which: int) -> bytes:
     """The source's key-value pairs, with the file type put right."""
     origin = held.origins[min(which, len(held.origins) - 1)]
     data = bytearray(held.part(origin.metadata))
-    at = read_metadata(bytes(data), 0, origin.pairs).file_type_at
+    try:
+        at = read_metadata(bytes(data), 0, origin.pairs).file_type_at
+    except (struct.error, OverflowError, KeyError) as error:
+        raise KernelError(
+            f"{held.path} is damaged: the metadata of {origin.file} cannot be read ({error}); pack it again"
+        ) from error
     if at >= 0:
         struct.pack_into("<I", data, at, LlamaFileType.MOSTLY_Q8_0)
     return bytes(data)

@@ -17,6 +17,10 @@ from pti_loop.rollback import STRATEGIES
 from pti_loop.sampling import Sampler
 from pti_loop.state_probe import cheapest, probe
 
+_STRATEGIES = tuple(name for name, strategy in STRATEGIES.items() if not strategy.snapshots)
+"""A decode leaves states behind its own tokens only, and a drafter decodes its guesses one by one: after each of these
+the states before it are gone."""
+
 
 class BesideModel(Source):
     """Drafters in one context of a model beside the target: `opened` is (model, context made from a spec)."""
@@ -25,14 +29,13 @@ class BesideModel(Source):
                  facts: dict[str, Any]) -> None:
         self._settings, self._model, self._own = target.settings, model, model is not target.model
         spec = replace(target.ctx.spec, n_seq_max=1, n_outputs=1, hidden=False, snapshots=0)
-        found = probe(model, spec, target.sample, max(target.settings.draft - 1, 1), tuple(STRATEGIES))
+        found = probe(model, spec, target.sample, max(target.settings.draft - 1, 1), _STRATEGIES)
         name = cheapest(found).strategy
         strategy = STRATEGIES[name]
         per_answer = 1 + strategy.spares
         self._strategy, self._answers = strategy, target.answers
         sequences = per_answer * target.answers
-        self._ctx = context(replace(spec, n_seq_max=sequences, n_outputs=sequences,
-                                    snapshots=target.settings.draft if strategy.snapshots else 0))  # fmt: skip
+        self._ctx = context(replace(spec, n_seq_max=sequences, n_outputs=sequences))
         self._facts = facts | {"rollback": name}
 
     def drafter(self, answer: int, sampler: Sampler) -> Drafter:

@@ -15,14 +15,18 @@ SPEC = Spec(
     "jacobi", "guesses of the step before, window {window}",
     help="a window of guesses that the round before drew behind its first miss",
     parameters=(Parameter("window", 4, "tokens in a decode: the newest one and the guesses behind it", least=2,
-                          shown=True), ROLLBACK),
+                          shown=True),
+                Parameter("draws", "coupled", "coupled: what is drawn behind a miss shares the random number of the "
+                          "draw that it will be compared with; independent: it has one of its own",
+                          choices=("coupled", "independent"), warm=True), ROLLBACK),
 )  # fmt: skip
 
 
 class Opinions(Drafter):
     """The draws of the round before become the next window, filled up with the newest token."""
 
-    def __init__(self) -> None:
+    def __init__(self, twin: int = 0) -> None:
+        self.listens = twin
         self._newest = 0
         self._rest: list[int] = []
 
@@ -46,4 +50,4 @@ def length(settings: Settings) -> int:
 
 def make(target: Target) -> Source:
     """Needs nothing but the draws of the round before."""
-    return Plain(Opinions)
+    return Plain(lambda: Opinions(twin=0 if target.settings.draws == "coupled" else 1))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pti_loop.gguf import file_hash, model_memory
 from pti_loop.gguf.header import ArrayLength, Header, ModelFileError, Tensor, Value, read_header
+from pti_loop.gguf.sizes import check_sizes
 
 __all__ = ["GgufFile", "ModelFileError", "Tensor", "engine_library", "read"]
 
@@ -171,6 +172,7 @@ def read(path: str | Path, library: Path | None = None) -> GgufFile:
     tensors = tuple(tensor for part in parts for tensor in part.tensors)
     _check_kind(path, metadata, tensors)
     _check_keys(path, metadata)
+    check_sizes(path, metadata, len(tensors))
     _check_tokenizer(path, metadata)
     _check_known(path, str(metadata["general.architecture"]), library or engine_library())
     return GgufFile(path, tuple(part.path for part in parts), metadata, tensors, sum(part.file_bytes for part in parts))

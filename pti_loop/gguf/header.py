@@ -19,6 +19,12 @@ VERSIONS = (2, 3)
 KEEP_ARRAY = 1024
 """Numeric arrays up to this length are kept as tuples (per-layer head counts); others leave their length only."""
 
+MOST_TEXT_BYTES = 16 << 20
+"""Of one text: a chat template has some thousands."""
+MOST_WORDS = 1 << 24
+"""Of an array of texts: the largest vocabularies have less than a million."""
+MOST_PAIRS, MOST_TENSORS = 1 << 16, 1 << 18
+
 TENSOR_TYPES: dict[int, tuple[str, int, int]] = {
     0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
     7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 9: ("Q8_1", 32, 36), 10: ("Q2_K", 256, 84), 11: ("Q3_K", 256, 110),
@@ -174,6 +180,8 @@ class _Cursor:
     def raw(self, what: str) -> bytes:
         length = self.take("Q", what)
         start = self.at
+        if MOST_TEXT_BYTES < length <= self.size - start:
+            raise ModelFileError(f"{self.path} is damaged: a text of {length} bytes stands in {what}")
         self.skip(length, what)
         return self.data[start : self.at]
 
@@ -206,6 +214,8 @@ def _array(cursor: _Cursor, key: str) -> Value:
     what = f"the array {key}"
     kind, length = cursor.take("I", what), cursor.take("Q", what)
     if kind == _STRING:
+        if length > MOST_WORDS:
+            raise ModelFileError(f"{cursor.path} is damaged: {what} has {length} texts")
         if key in cursor.keep:
             return tuple(cursor.raw(what) for _ in range(length))
         cursor.skip_strings(length, what)
@@ -253,6 +263,8 @@ def _parse(cursor: _Cursor) -> Header:
             f"{path} promises {n_pairs} metadata entries and {n_tensors} tensors, more than its {size} bytes can hold: "
             "it is truncated or damaged; download it again"
         )
+    if n_pairs > MOST_PAIRS or n_tensors > MOST_TENSORS:
+        raise ModelFileError(f"{path} is damaged: it has {n_pairs} metadata entries and {n_tensors} tensors")
     metadata: dict[str, Value] = {}
     for _ in range(n_pairs):
         key = cursor.text("its metadata")

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from pti_loop.gguf.header import TENSOR_TYPES, ModelFileError, Tensor, Value
 
-_BLOCK = re.compile(r"^blk\.(\d+)\.")
+_BLOCK = re.compile(r"^blk\.([0-9]{1,9})\.")
 _LOOKED_UP = ("position_embd.weight", "token_types.weight", "per_layer_token_embd.weight")
 """Tables from which a step takes single rows."""
 _INTERVAL = ("qwen3next", "qwen35", "qwen35moe", "qwen4exp", "minimax-01")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pti_loop.engine import ContextSpec, EngineError, Facts
+from pti_loop.engine import ContextSpec, EngineError, Facts, few_at_once, too_many_outputs
 from pti_loop.llama import log as engine_log
 from pti_loop.llama.adapter import Adapter
 from pti_loop.llama.batch import Batch
@@ -118,12 +118,23 @@ class LlamaContext:
             raise EngineError(
                 f"the context holds {lib.llama_n_ctx_seq(self.handle)} tokens a sequence, {spec.n_ctx} were asked for"
             )
+        n_ubatch, kept = lib.llama_n_ubatch(self.handle), lib.llama_n_rs_seq(self.handle)
+        if kept and n_ubatch <= kept + 1:  # llama.cpp would abort the process at the first decode
+            self.close()
+            raise EngineError(few_at_once(n_ubatch, kept))
 
     def decode(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
                outputs: Sequence[int] | None = None) -> None:
         """One `llama_decode` and the wait for its result. Raises `EngineError` on any return code but 0."""
-        self._outputs = self._batch.fill(tokens, positions, sequences, outputs)
+        self._fill(tokens, positions, sequences, outputs)
         self._run(len(tokens))
+
+    def _fill(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
+              outputs: Sequence[int] | None) -> None:  # fmt: skip
+        """Lay out the batch. Raises `EngineError` for more rows of logits than llama.cpp made room for: it aborts."""
+        self._outputs = self._batch.fill(tokens, positions, sequences, outputs)
+        if self._outputs > self.spec.n_outputs:
+            raise EngineError(too_many_outputs(self._outputs, self.spec.n_outputs))
 
     def _run(self, n_tokens: int) -> None:
         code = self._lib.llama_decode(self.handle, self._batch.struct)

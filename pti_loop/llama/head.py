@@ -39,7 +39,7 @@ class LlamaHead(LlamaContext):
 
         Raises `EngineError` on any return code but 0.
         """
-        self._outputs = self._batch.fill(tokens, positions, sequences, outputs)
+        self._fill(tokens, positions, sequences, outputs)
         self._batch.embd[: len(tokens)] = hidden
         self._run(len(tokens))
 

@@ -34,8 +34,9 @@ SPEC = Spec(
                   words={"mtp": ", the nextn head guesses for the leading one"}),
         Parameter("draws", "independent", "independent: a guess has a random number of its own; coupled: it shares "
                   "that of the draw it predicts", choices=("independent", "coupled"), warm=True),
-        Parameter("stop", "tokens", "tokens: after n_predict distinct tokens; rounds: after n_predict - 1 rounds, as "
-                  "the published loop does", choices=("tokens", "rounds")),
+        Parameter("stop", "tokens", "tokens: after n_predict confirmed tokens; rounds: after n_predict - 1 rounds, as "
+                  "the published loop does, which says guesses last that nothing confirms",
+                  choices=("tokens", "rounds")),
     ),
     answers="copies", layout="sequences", most_streams=8,
     variants=(
@@ -75,7 +76,6 @@ class _Stagger:
         self.head = made if isinstance(made, Mtp) else None
         self.startup_rounds = 0
         self.done = 1
-        self.emitted = 1
         self.tokens: list[int] = []
 
     def run(self) -> None:
@@ -88,7 +88,7 @@ class _Stagger:
 
         first = self.decoder.prefill(self.prompt, 0, watch=seen)
         if head:
-            head.begin([*self.prompt, first], len(self.prompt))
+            self.decoder.begin(head, [*self.prompt, first], len(self.prompt))
         self.trace.open_window()
         self._rebuild(0, first, startup=True)
         self.startup_rounds = self.trace.n_rounds
@@ -97,10 +97,11 @@ class _Stagger:
         self.trace.close_window()
 
     def _finished(self) -> bool:
+        """What was said and never confirmed is no reason to stop."""
         settings = self.decoder.settings
         if settings.stop == "rounds":
             return self.trace.n_rounds - self.startup_rounds >= settings.n_predict - 1
-        return self.emitted >= settings.n_predict
+        return self.done >= settings.n_predict
 
     def _round(self) -> None:
         clock, trace, streams = self.clock, self.trace, self.streams
@@ -137,12 +138,9 @@ class _Stagger:
         return streams + 1
 
     def _twin(self, stream: int) -> int:
-        """Key of a stream's draw. In a sliding stagger stream i > 0 draws the guess that stream i - 1 draws again.
-
-        An oracle's guesses are right for the model's own draws, which have the key of twin 0.
-        """
-        own = self.decoder.settings.draws == "independent" and self.decoder.guesses.control != "oracle"
-        return stream if self.slides and own else 0
+        """Key of a stream's draw. In a sliding stagger stream i > 0 draws the guess that stream i - 1 draws again."""
+        own = self.decoder.settings.draws == "independent"
+        return self.decoder.guesses.twin(stream) if self.slides and own else 0
 
     def _emit(self, choices: Sequence[Choice], accepted: int) -> None:
         """Say what the method says: all accepted draws, or only the confirmed one when the rest is said again later."""
@@ -154,7 +152,6 @@ class _Stagger:
                 break
             source = "unverified" if self.slides and i > 0 else "verified"
             self.trace.emit(0, position, choices[i].token, source)
-            self.emitted = max(self.emitted, position + 1)
 
     def _advance(self, choices: Sequence[Choice], accepted: int) -> None:
         """Slide by one after a full accept, or leave the confirmed token for the next round to rebuild from.

@@ -13,16 +13,18 @@ from bench.children import children
 from bench.errors import UserError
 from bench.judge import judge
 from bench.records.cells import load_cells, whole_cells
-from bench.records.rows import SCHEMA, TABLES
+from bench.records.rows import TABLES
 from bench.stored import judge_stored
 from tests.judge.judge_cells import Arm, Cell, guess_cell, profile_cell
+
+BEFORE_MANIFESTS = 2
 
 
 def store(cell: Cell, root: Path) -> None:
     """Write a stand-in as a cell folder, in the store's format."""
     folder = root / cell.machine / cell.cell
     folder.mkdir(parents=True)
-    (folder / "cell.yaml").write_text(yaml.safe_dump({"schema": SCHEMA, **cell.config}))
+    (folder / "cell.yaml").write_text(yaml.safe_dump({"schema": BEFORE_MANIFESTS, **cell.config}))
     for name in ("env", "facts", "status"):
         (folder / f"{name}.json").write_text(json.dumps(getattr(cell, name)))
     for name in TABLES:

@@ -72,7 +72,7 @@ def test_harness_commit_and_its_dirty_mark(tmp_path: Path) -> None:
 
 def test_environment_is_complete_and_plain() -> None:
     facts = json.loads(json.dumps(provenance.environment(threads=2)))
-    assert set(facts) == {"machine", "engine", "python", "packages", "time_utc", "threads", "harness_commit"}
+    assert set(facts) == {"machine", "engine", "python", "packages", "time_utc", "threads", "host", "harness_commit"}
     assert set(facts["machine"]) >= {"name", "cpu", "cores", "memory_bytes", "os", "gpus"}
     engine = facts["engine"]
     assert engine["binding"] == "llama-cpp-python " + facts["packages"]["llama-cpp-python"]

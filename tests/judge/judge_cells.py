@@ -34,6 +34,7 @@ class Cell:
         "machine": {"name": "box", "cpu": "toy", "gpus": []}, "engine": {"build": "b1", "llama_cpp_commit": "c1"},
         "time_utc": "2026-07-01T00:00:00Z"})  # fmt: skip
     status: dict[str, Any] = field(default_factory=lambda: {"state": "done", "reason": "", "seconds": 1.0})
+    note: str = ""
 
 
 def case_of(cell: Cell) -> Case:
@@ -119,7 +120,8 @@ class Builder:
             for stream in range(self.arms[arm].streams):
                 self.facts["lossless"] += [
                     {"arm": arm, "prompt": prompt.split("+")[stream] if "+" in prompt else prompt, "stream": stream,
-                     "seed": 1, "n": self.n_predict, "first_difference": None, "teacher_forced": None}
+                     "seed": turn + 1, "n": self.n_predict, "first_difference": None, "teacher_forced": None}
+                    for turn in range(seen[arm])
                 ] if arm != "baseline" else []  # fmt: skip
 
     def _run(self, block: int, order: int, arm: str, prompt: str, prompt_class: str, seed: int, factor: float) -> None:
@@ -131,12 +133,12 @@ class Builder:
             for stream in group:
                 self.emits.append(Emit(run, stream, 0, how.token(stream, 0), -1, "prefill", now))
             for phase in ["startup"] * how.startup:
-                now = self._round(run, number, phase, how, now, factor, len(group))
+                now = self._round(run, number, phase, how, now, factor, group, 0, 0)
                 number += 1
             made = 1
             while made < self.n_predict:
-                now = self._round(run, number, "steady", how, now, factor, len(group))
                 new = min(how.per_round, self.n_predict - made)
+                now = self._round(run, number, "steady", how, now, factor, group, made, new)
                 for stream in group:
                     for place in range(max(made - how.repeat, 0), made + new):
                         token = how.token(stream, place)
@@ -147,16 +149,20 @@ class Builder:
         self.runs.append(Run(run, block, order, arm, prompt, prompt_class, seed, 10 * how.streams, 10 * how.streams,
                              self.n_predict, 5 * MS, start, now, now - start, 2000.0, 50.0))  # fmt: skip
 
-    def _round(self, run: int, number: int, phase: str, how: Arm, now: int, factor: float, live: int) -> int:
+    def _round(self, run: int, number: int, phase: str, how: Arm, now: int, factor: float, group: Sequence[int],
+               made: int, new: int) -> int:
         total, host = int(how.round_ms * MS * factor), int(how.host_ms * MS * factor)
         verified = how.drafted if how.verified is None else how.verified
         guesses = (how.drafted, verified, how.accepted) if phase == "steady" else (0, 0, 0)
-        self.rounds.append(Round(run, number, phase, live + how.drafted, 0, total - host, 0, 0, total, *guesses,
+        if phase == "steady" and new < how.per_round:  # the last round of an answer guesses no further than its end
+            guesses = (new - 1,) * 3
+        self.rounds.append(Round(run, number, phase, len(group) + how.drafted, 0, total - host, 0, 0, total, *guesses,
                                  redecoded=how.redecoded))  # fmt: skip
-        if phase == "steady":
-            for depth in range(verified):
-                hit = depth < how.accepted
-                self.draws.append(Draw(run, number, depth + 1, number, 7, 7 if hit else 8, float("nan")))
+        for depth in range(guesses[1]):
+            position = made + depth
+            drawn = how.token(group[0], position)
+            guess = drawn if depth < guesses[2] else drawn + 1
+            self.draws.append(Draw(run, number, depth + 1, position, guess, drawn, float("nan")))
         return now + total
 
     def build(self, **over: Any) -> Cell:

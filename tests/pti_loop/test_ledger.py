@@ -34,7 +34,9 @@ def test_an_emit_that_cannot_be(position, source):
 
 def test_text_takes_the_last_word_for_a_position_and_stops_at_a_gap():
     trace = Trace(0, lambda: 0)
-    for position, token, source in ((0, 5, "prefill"), (1, 6, "unverified"), (2, 7, "unverified"), (1, 8, "verified"),
+    trace.emit(0, 0, 5, "prefill")
+    trace.open_window()
+    for position, token, source in ((1, 6, "unverified"), (2, 7, "unverified"), (1, 8, "verified"),
                                     (4, 9, "verified")):  # fmt: skip
         trace.emit(0, position, token, source)
     assert trace.text() == [5, 8, 7]
@@ -50,3 +52,45 @@ def test_windows_of_several_answers_add_up():
     trace.open_window()
     trace.close_window()
     assert (trace.start_ns, trace.end_ns, trace.window_ns) == (100, 1030, 80)
+
+
+def test_a_token_is_said_inside_the_window_or_not_at_all():
+    trace = Trace(7, lambda: 0)
+    trace.emit(0, 0, 5, "prefill")
+    with pytest.raises(RecordError, match="run 7: position 1 was emitted outside the timed window"):
+        trace.emit(0, 1, 5, "verified")
+    with pytest.raises(RecordError, match="position 1 was emitted outside the timed window as prefill"):
+        trace.emit(0, 1, 5, "prefill")
+    trace.open_window()
+    with pytest.raises(RecordError, match="position 0 was emitted inside the timed window as prefill"):
+        trace.emit(0, 0, 5, "prefill")
+    trace.emit(0, 1, 5, "verified")
+    trace.close_window()
+    with pytest.raises(RecordError, match="position 2 was emitted outside"):
+        trace.emit(0, 2, 5, "unverified")
+
+
+def test_windows_open_and_close_in_turn():
+    trace = Trace(0, lambda: 0)
+    with pytest.raises(RecordError, match="closed without being open"):
+        trace.close_window()
+    with pytest.raises(RecordError, match="no timed window was opened"):
+        trace.finish()
+    trace.open_window()
+    with pytest.raises(RecordError, match="opened twice"):
+        trace.open_window()
+    with pytest.raises(RecordError, match="was not closed"):
+        trace.finish()
+    trace.close_window()
+    trace.finish()
+
+
+def test_rows_get_the_number_that_the_run_has_when_they_are_read():
+    """So that a method cannot tell a warm-up or a control by it."""
+    trace = Trace(0, lambda: 0)
+    trace.open_window()
+    trace.emit(0, 1, 5, "verified")
+    trace.draw(1, 1, 5, 5, 0.5)
+    trace.round("steady", 2, (0, 1, 0, 0, 1), (1, 1, 1))
+    trace.run = 9
+    assert [row.run for row in (*trace.emits(), *trace.draws(), *trace.rounds())] == [9, 9, 9]

@@ -86,3 +86,35 @@ def test_sample_and_match_is_unbiased_and_accepting_the_argmax_is_not():
     assert np.mean(np.array(own) == 0) == pytest.approx(0.5, abs=0.02)
     lossy = [0 if logits.argmax() == 0 else token for token in own]
     assert stats.chisquare(np.bincount(lossy, minlength=3), 20000 * probabilities).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("temperature", [0.05, 1e-3, 1e-9, 1e-38, 1e-45, 1e-300, 5e-324])
+def test_a_temperature_near_0_draws_as_the_exact_distribution_does(temperature):
+    """Where 1 / temperature or a logit over it has no float32, the argmax is what is left."""
+    rng = np.random.default_rng(4)
+    for size in (11, 1000):
+        logits = (4 * rng.standard_normal(size)).astype(np.float32)
+        logits[rng.integers(0, size)] = -np.inf
+        logits[:2] = logits.max() - np.float32(1e-3)  # close to the likeliest, and not as likely
+        exact = cumulative(logits, temperature)
+        assert np.isfinite(exact).all()
+        for u in (0.0, 1e-9, 0.3, 0.9, 1 - 2**-53):
+            choice = Sampler(size, temperature, 0).pick(logits, u)
+            low = exact[choice.token - 1] if choice.token else 0.0
+            assert low - 1e-6 <= u <= exact[choice.token] + 1e-6
+            assert 0 < choice.collision <= 1 + 1e-6
+
+
+def test_small_differences_survive_a_small_temperature():
+    """20000.0 and 20000.00195 are the next float32 to each other: the odds of logits 20 and 20.0001 at 0.001."""
+    logits = np.array([20.0001, 20.0, 0.0], dtype=np.float32)
+    exact = cumulative(logits, 1e-3)
+    sampler = Sampler(3, 1e-3, 0)
+    assert sampler.pick(logits, float(exact[0]) - 1e-5).token == 0
+    assert sampler.pick(logits, float(exact[0]) + 1e-5).token == 1
+
+
+def test_the_smallest_random_number_draws_no_banned_token():
+    logits = np.array([-np.inf, -np.inf, 1.0, 2.0], dtype=np.float32)
+    for temperature in (0.01, 1.0):
+        assert Sampler(4, temperature, 0).pick(logits, 0.0).token == 2 if temperature == 1.0 else 3

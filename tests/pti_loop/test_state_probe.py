@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pti_loop.engine import ContextSpec, Unsupported
-from pti_loop.fake import advance
+from pti_loop.fake_memory import advance, whole
 from pti_loop.rollback import STRATEGIES, Checkpoint, Rewind
 from pti_loop.state_probe import cheapest, probe
 from tests.pti_loop.loops import MS, run, toy
@@ -20,7 +20,7 @@ def found(model, strategies=ALL, guesses=3, **more):
 
 def test_the_toy_state_is_what_the_case_says():
     """After [1, 2], a draft [9] that is rejected, then 4: the state of [1, 2, 4], not that of [1, 2, 9, 4]."""
-    assert (advance(0, [1, 2, 4]), advance(0, [1, 2, 9, 4])) == (19, 76)
+    assert advance(0, [1, 2, 4]) != advance(0, [1, 2, 9, 4])
     model = toy()
     for strategy in ("rewind", "checkpoint"):
         ctx = model.context(ContextSpec(50, 2, hidden=True))
@@ -30,7 +30,7 @@ def test_the_toy_state_is_what_the_case_says():
         ctx.decode([9], [2], [0], None)
         assert rollback.forget(2) == 2
         ctx.decode([4], [2], [0], None)
-        assert ctx.hidden()[-1, 0] == 19
+        assert whole(ctx.hidden()[-1]) == advance(0, [1, 2, 4])
 
 
 def test_every_strategy_passes_on_a_sound_memory_and_costs_nothing_but_its_copies():
@@ -96,9 +96,7 @@ def test_a_deliberately_broken_rollback_is_rejected(strategy, broken):
 
 def test_a_model_that_hears_nothing_proves_nothing():
     """With logits that do not depend on the state a broken rollback cannot be told from a sound one."""
-    model = toy()
-    model.table[:] = model.table[0]
-    assert "nothing can be told" in found(model)["rewind"].reason
+    assert "nothing can be told" in found(toy(deaf=True))["rewind"].reason
 
 
 def test_noise_of_the_decodes_shape_is_allowed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import math
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from bench.errors import UserError
 from bench.host.pins import ROOT
-from bench.records import cells as cells_module
+from bench.records import partial_cells
 from bench.records.cells import (
     DamagedCell,
     check_writable,
@@ -105,7 +106,7 @@ def test_a_failure_while_writing_leaves_the_old_cell(tmp_path, monkeypatch):
         assert any(name.startswith(".cell.") for name in names), "the same disk, or renaming would be copying"
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(cells_module, "_csv_gz", full)
+    monkeypatch.setattr(partial_cells, "write_through", full)
     with pytest.raises(OSError, match="no space"):
         write(folder, state="failed", ledger=[Emit(0, 0, 0, 5, -1, "prefill", 10)])
     assert read_status(folder)["state"] == "done"
@@ -141,7 +142,7 @@ def test_half_written_folders_are_not_cells(tmp_path):
 
 
 DAMAGE = [
-    ("cell.yaml", b"schema: 99", "of schema 99, this version reads 1 to 2: a later release"),
+    ("cell.yaml", b"schema: 99", "of schema 99, this version reads 1 to 3: a later release"),
     ("cell.yaml", b"schema: true", "of schema True"),
     ("cell.yaml", b"schema: '1'", "of schema '1'"),
     ("cell.yaml", b"streams: 2", "of schema None"),
@@ -225,6 +226,15 @@ def test_no_folder_and_no_permission_are_sentences(tmp_path):
         check_writable(tmp_path / "file" / "results")
 
 
+def before_manifests(folder):
+    """Make of a cell one of schema 2."""
+    status = json.loads((folder / "status.json").read_text())
+    del status["manifest"]
+    (folder / "status.json").write_text(json.dumps(status))
+    text = (folder / "cell.yaml").read_text()
+    (folder / "cell.yaml").write_text(text.replace("schema: 3", "schema: 2"))
+
+
 def _rewrite_steps(folder, change):
     path = folder / "steps.csv.gz"
     path.write_bytes(gzip.compress(change(gzip.decompress(path.read_bytes()).decode()).encode()))
@@ -234,6 +244,7 @@ def test_a_column_that_an_older_record_lacks_has_its_default(tmp_path):
     folder = tmp_path / "box" / "cell"
     write(folder, steps=[Step(1, 0, 0, "sequences", 5, 3), Step(2, 0, 1, "tokens", 7, 3, 0)])
     assert load_cell(folder).steps["settled"].tolist() == [1, 0]
+    before_manifests(folder)
     _rewrite_steps(folder, lambda text: "\n".join(line.rpartition(",")[0] for line in text.splitlines()))
     steps = load_cell(folder).steps
     assert steps["settled"].tolist() == [1, 1]

@@ -11,7 +11,7 @@ from bench.judge import judge
 from bench.plan.cells import cells
 from bench.plan.config import Config, EngineConfig, MethodConfig
 from bench.records.cells import load_cell, write_cell
-from bench.run.arms import Prompt
+from bench.run.arms import Arms, Prompt
 from bench.run.contrast import Contrast, tasks
 from pti_loop.engine import EngineError, Unsupported
 from pti_loop.fake import FakeModel, Faults
@@ -67,18 +67,18 @@ def voids(findings):
 
 def test_published_loop_is_slower_as_one_answer_and_its_count_flatters(tmp_path):
     row = everything(judged(tmp_path, toy(), config(n_predict=81)))
-    # Start-up: 3 steps of 1; then 77 rounds of width 4, each 1.9 steps, give the 80 distinct tokens after the first.
-    truth = 80 / (3 + 77 * 1.9)
+    # Start-up: 3 steps of 1; then 80 rounds of width 4, each 1.9 steps, confirm the 80 tokens after the first.
+    truth = 80 / (3 + 80 * 1.9)
     assert row["speedup"] == pytest.approx(truth, rel=1e-6)
     assert row["ci_low"] == pytest.approx(truth, rel=1e-4)
-    assert row["counted_speedup"] == pytest.approx((77 * 4 - 6 + 6) / (3 + 77 * 1.9), rel=0.03)
+    assert row["counted_speedup"] == pytest.approx((80 * 4 - 6) / (3 + 80 * 1.9), rel=1e-6)
     assert row["lossless"] == "identical"
     assert not row["void"], row["void_reason"]
 
 
 def test_steady_window_leaves_the_startup_out(tmp_path):
     row = everything(judged(tmp_path, toy(), config(n_predict=81)))
-    assert row["steady_speedup"] == pytest.approx(80 / (77 * 1.9), rel=1e-6)
+    assert row["steady_speedup"] == pytest.approx(1 / 1.9, rel=1e-6)
 
 
 @pytest.mark.parametrize("streams", [2, 3, 4])
@@ -115,6 +115,8 @@ def test_controls_run_in_their_blocks_only(tmp_path):
         by_block.setdefault(run.block, []).append(run.arm)
     controlled = [arms for arms in by_block.values() if "sabotage" in arms]
     assert len(controlled) == settings.measure.control_blocks
+    carried = by_block.pop(max(by_block))
+    assert carried == ["carry"] * 3
     for arms in by_block.values():
         assert arms == arms[::-1], "a block is a palindrome"
         assert {"baseline", "treatment"} <= set(arms)
@@ -122,9 +124,79 @@ def test_controls_run_in_their_blocks_only(tmp_path):
     assert {"sabotage", "oracle", "solo"} <= set(controlled[0])
 
 
-def test_the_first_arm_of_a_block_is_drawn(tmp_path):
-    result = Contrast(toy(), config(), PROMPTS, "order", lambda: (0.0, 0.0), lambda *_: None).run()
-    assert len({run.arm for run in result.tables["runs"] if run.order == 0}) > 1
+def runs_of(settings, model=None, name="order", prompts=PROMPTS):
+    return Contrast(model or toy(), settings, prompts, name, lambda: (0.0, 0.0), lambda *_: None).run().tables["runs"]
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_half_of_the_blocks_begin_with_the_baseline(name):
+    runs = runs_of(config(), name=name)
+    firsts = {}
+    for run in runs:
+        if run.arm in ("baseline", "treatment"):
+            firsts.setdefault(run.block, run.arm)
+    assert sorted(firsts.values()) == ["baseline"] * 3 + ["treatment"] * 3
+
+
+def test_prompts_come_in_an_order_that_the_name_of_the_cell_draws():
+    orders = [[run.prompt for run in runs_of(config(), name=name) if run.arm == "treatment"] for name in "aabc"]
+    assert orders[0] == orders[1]
+    assert len({tuple(order) for order in orders}) == 3
+    assert len({frozenset(order) for order in orders}) == 1
+
+
+@pytest.mark.parametrize(("method", "prompts"), [("jacobi", PROMPTS), ("packed", PROMPTS), ("jacobi", PROMPTS[:1])])
+def test_one_prompt_is_decoded_before_anything_has_seen_it_again_and_in_the_end(method, prompts, monkeypatch):
+    seen = []
+    run_arm = Arms.run
+    opened = Arms.__init__
+
+    def watched(self, arm, task, *more, **named):
+        seen.append([prompt.tokens for prompt in task.prompts])
+        return run_arm(self, arm, task, *more, **named)
+
+    def sampled(self, model, settings, sample):
+        seen.append([sample])
+        opened(self, model, settings, sample)
+
+    monkeypatch.setattr(Arms, "run", watched)
+    monkeypatch.setattr(Arms, "__init__", sampled)
+    settings = config(method, streams=2)
+    runs = runs_of(settings, prompts=prompts)
+    cold, again, late = (run for run in runs if run.arm == "carry")
+    assert [run.order for run in (cold, again, late)] == [0, 1, 2]
+    assert (cold.run, again.run, late.run) == (0, 1, len(runs) - 1)
+    same = next(run for run in runs if run.arm == "treatment" and run.prompt == cold.prompt)
+    assert len({(run.prompt, run.seed, run.n_predict) for run in (cold, again, late, same)}) == 1
+    places = [i for i, prompts_run in enumerate(seen) if tuple(prompts_run) == tuple(tokens_of(cold.prompt))]
+    before = [tokens for prompts_run in seen[: places[0]] for tokens in prompts_run]
+    assert places[1] == places[0] + 1
+    assert before and not set(before) & set(tokens_of(cold.prompt)), "neither a probe nor a warm-up has seen it"
+    between = {tuple(prompts_run) for prompts_run in seen[places[1] : places[-1]]}
+    assert between - {tuple(tokens_of(cold.prompt))}, "another prompt came in between"
+
+
+def tokens_of(name):
+    return [prompt.tokens for part in name.split("+") for prompt in PROMPTS if prompt.id == part]
+
+
+def test_contexts_count_what_is_decoded_in_them():
+    """Prefills outside the window, everything else inside; a drafter's prompt and guesses apart."""
+    runs = [run for run in runs_of(config("draft", draft=2, draft_model="0")) if run.n_predict == 24]
+    for run in runs:
+        assert (run.outside_decodes, run.outside_tokens) == (1, 6)
+        assert run.begin_ns < run.start_ns < run.end_ns <= run.finish_ns
+        assert run.begin_ns + run.prefill_ns + run.draft_prefill_ns == run.start_ns
+    plain = [run for run in runs if run.arm in ("baseline", "again", "solo")]
+    for run in plain:
+        assert (run.window_decodes, run.window_tokens, run.window_outputs) == (23, 23, 23)
+        assert (run.draft_prefill_ns, run.beside_outside_tokens, run.beside_window_tokens) == (0, 0, 0)
+    for run in (run for run in runs if run.arm == "treatment"):
+        # A perfect drafter: 7 rounds of 3 tokens and one of 2; it takes in the prompt, then one decode a guess.
+        assert (run.window_decodes, run.window_tokens, run.window_outputs) == (8, 23, 23)
+        assert run.beside_outside_tokens == 6
+        assert run.draft_prefill_ns == 25 * MS, "six tokens in one decode of the drafter"
+        assert run.beside_window_decodes == 7 * 2 + 1
 
 
 def test_a_loop_that_takes_tokens_back_is_divergent(tmp_path):
@@ -138,6 +210,7 @@ def test_a_loop_that_takes_tokens_back_is_divergent(tmp_path):
 
 def test_collision_is_judged_from_independent_draws(tmp_path):
     settings = config(streams=2, temperature=0.7, n_predict=60)
+    settings.seed = 2
     findings = judged(tmp_path, toy(), settings)
     pooled = next(row for row in findings.acceptance if row["position"] == 0)
     assert pooled["difference_low"] <= 0 <= pooled["difference_high"]

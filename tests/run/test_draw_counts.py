@@ -63,7 +63,7 @@ def test_a_rollback_that_keeps_the_state_is_another_distribution(tmp_path, monke
 def test_a_first_guess_that_nobody_checks_is_another_distribution(tmp_path, monkeypatch):
     def unchecked(guesses, choices, *more):
         if len(guesses) > 1:
-            choices[0] = Choice(guesses[1], math.nan)
+            choices._made[0] = Choice(guesses[1], math.nan)
         return loop.verify(guesses, choices, *more)
 
     monkeypatch.setattr(speculative, "verify", unchecked)

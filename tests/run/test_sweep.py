@@ -10,6 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -17,11 +19,13 @@ import pytest
 
 from bench.cli import main
 from bench.errors import UserError
-from bench.host import cpus, memory
+from bench.host import cpus, devices, memory
 from bench.host.device_lock import DeviceLock
+from bench.host.devices import Gpu
 from bench.plan.compose import compose_points
 from bench.records.cells import load_cells, write_cell
 from bench.records.partial_cells import host
+from bench.records.rows import SCHEMA
 from bench.run import sweep as sweep_module
 from bench.run.progress import Estimate
 from bench.run.sweep import check_models, prepare, sweep
@@ -41,7 +45,7 @@ ODD = {3: {"state": "failed", "reason": "planted"}, 5: {"state": "unsupported", 
 @pytest.fixture(autouse=True)
 def own_lock(tmp_path, monkeypatch):
     """The tests' sweeps do not compete with a real one for the machine's lock."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("PTI_BENCH_LOCKS", str(tmp_path))
 
 
 @pytest.fixture
@@ -134,12 +138,80 @@ def test_caches_have_to_fit_to_the_byte(tmp_path, monkeypatch, interval):
     assert check_models([config]), "a device's memory is the engine's to check"
 
 
-def test_a_sweep_on_the_gpu_leaves_the_cpu_to_others(tmp_path, no_children, monkeypatch):
-    monkeypatch.setattr(sweep_module, "_offloads", lambda config: True)
-    with DeviceLock("cpu"):
-        sweep([*SMALL, "streams=2", f"results={tmp_path / 'res'}"])
-    with DeviceLock("gpu"), pytest.raises(UserError, match="being measured"):
-        sweep([*SMALL, "streams=2", f"results={tmp_path / 'res'}"])
+CARDS = [Gpu("nvidia", 0, "GPU-aa", "H200"), Gpu("nvidia", 1, "GPU-bb", "H200")]
+
+
+def test_every_points_device_is_locked(tmp_path, no_children, monkeypatch):
+    """Not that of the first point: this one goes to the GPU, and another measures the CPU."""
+    words = [*SMALL, "streams=2", f"results={tmp_path / 'res'}"]
+    monkeypatch.setattr(sweep_module, "_offloads", lambda config: config.engine.n_gpu_layers != 0)
+    monkeypatch.setattr(devices, "present", lambda: CARDS)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    with DeviceLock(shared=True), DeviceLock("GPU-aa"):
+        sweep([*words, "engine.n_gpu_layers=99"])
+        with pytest.raises(UserError, match="'cpu' is being measured"):
+            sweep([*words, "engine.n_gpu_layers=99,0"])
+    with DeviceLock("GPU-bb"), pytest.raises(UserError, match="'GPU-bb' is being measured"):
+        sweep([*words, "engine.n_gpu_layers=0,99"])
+    with DeviceLock(), pytest.raises(UserError, match="'cpu' is being measured"):
+        sweep([*words, "engine.n_gpu_layers=99"])
+    sweep([*words, "engine.n_gpu_layers=99,0"])
+    assert {cell.env["device"] for cell in load_cells(tmp_path / "res") if "device" in cell.env} <= {"cpu"}
+
+
+def test_a_sweep_waits_when_it_is_asked_to(tmp_path, no_children, monkeypatch, capsys):
+    words = [*SMALL, "streams=2", f"results={tmp_path / 'res'}"]
+    lock = DeviceLock().__enter__()
+    real = sweep_module.locks
+
+    def locks(configs):  # planning takes a while: the other holder ends once the sweep has come to the lock
+        threading.Timer(1.0, lock.__exit__).start()
+        return real(configs)
+
+    monkeypatch.setattr(sweep_module, "locks", locks)
+    outcome, _ = sweep([*words, "wait=60"])
+    assert len(no_children) == 1 and outcome.seconds < 50
+    assert "waiting up to 60 s: the device 'cpu' is being measured by process" in capsys.readouterr().err
+    monkeypatch.setattr(sweep_module, "locks", real)
+    assert sweep([*words, "wait=7", "limit=9"])[0].kept, "how long one waits is nothing that is measured"
+
+
+def newer(folder):
+    path = folder / "cell.yaml"
+    path.write_text(path.read_text().replace(f"schema: {SCHEMA}", f"schema: {SCHEMA + 1}"))
+    (folder / "status.json").write_text('{"state": "sublime"}')
+
+
+def test_a_cell_of_a_later_release_is_left_and_named(tmp_path, no_children):
+    words = [*SMALL, "streams=2,4", f"results={tmp_path / 'res'}"]
+    cell = sweep(words)[0].cells[0]
+    no_children.clear()
+    newer(cell.folder)
+    before = {path.name: path.read_bytes() for path in cell.folder.iterdir()}
+    outcome, _ = sweep(words)
+    assert no_children == [] and [left.id for left, _ in outcome.newer] == [cell.id]
+    assert {path.name: path.read_bytes() for path in cell.folder.iterdir()} == before
+    first, told = sweep_module.summary(outcome)
+    assert first.startswith("1 of 2 cells done") and told.startswith(f"left as it is: {cell.id}") and "results=" in told
+    with pytest.raises(UserError, match="later release"):
+        write_cell(cell.folder, config={}, env={}, status=QUIET)
+
+
+def test_a_full_disk_names_what_was_not_tried(tmp_path, no_children, monkeypatch):
+    monkeypatch.setattr(sweep_module, "run_cell", lambda *given: {"state": "failed", "reason": "no room"})
+    monkeypatch.setattr(sweep_module, "_ROOM", 1 << 10)
+    real, seen = tempfile.TemporaryFile, []
+
+    def full(dir):
+        seen.append(dir)
+        if len(seen) > 1:
+            raise OSError(28, "No space left on device")
+        return real(dir=dir)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    outcome, _ = sweep([*SMALL, "streams=2,4,3", f"results={tmp_path / 'res'}"])
+    assert (len(outcome.failed), len(outcome.untried)) == (2, 1)
+    assert "not tried, since" in sweep_module.summary(outcome)[-1] and "No space left" in outcome.untried[0][1]
 
 
 def test_a_second_sweep_on_the_device_is_refused_and_names_the_first(tmp_path, no_children):

@@ -88,13 +88,17 @@ def step_costs(trials: list[Trial]) -> Curve:
     return {width: cost for width, values in sorted(times.items()) if (cost := statistics.median(values)) > 0}
 
 
+MOST_GUESSES = 4096
+"""A record may name any width; further terms are nothing unless every guess is right."""
+
+
 def speculation_rate(costs: Curve, guesses: int, acceptance: float, draft_seconds: float = 0.0) -> float:
     """Tokens per second of `guesses` guesses a step, each right with the chance `acceptance` once those before it are.
 
     The width 1 + guesses has to be measured: between two measured widths there may be a cliff. KeyError otherwise.
     """
-    expected = sum(acceptance**k for k in range(guesses + 1))
-    return expected / (costs[guesses + 1] + draft_seconds)
+    seconds = costs[guesses + 1] + draft_seconds
+    return sum(acceptance**k for k in range(min(guesses, MOST_GUESSES) + 1)) / seconds
 
 
 def _cliffs(name: str, costs: Curve, places: dict[int, str]) -> Iterator[Flag]:

@@ -81,7 +81,8 @@ def _window(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
         return
     total = trial.distinct / trial.seconds
     # llama-bench prints the mean of the repetitions' rates, which is above the rate of their mean time.
-    mean = statistics.fmean(trial.distinct / seconds for seconds in trial.samples) if trial.samples else total
+    timed = [seconds for seconds in trial.samples if seconds > 0]
+    mean = statistics.fmean(trial.distinct / seconds for seconds in timed) if timed else total
     for right in {mean, total / trial.streams}:
         if abs(printed - right) <= max(rounding(printed), PRINTED * right):
             return

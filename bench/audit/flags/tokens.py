@@ -29,7 +29,7 @@ def _trial_flags(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
         counts = trial.emits.counts or count(trial.emits)
         if trial.emits.placed:
             yield from _emit_flags(trial, trial.emits, counts)
-        else:
+        if not counts.duplicates:
             yield from _overlap_flags(trial, trial.emits)
     elif trial.emitted == 0:
         yield Flag("EMPTY", f"{trial.where}: no token was emitted; that is a failed run, not 0 tok/s")
@@ -96,24 +96,26 @@ def _request_flags(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
 
 
 def _overlap_flags(trial: Trial, emits: Emits) -> Iterator[Flag]:
-    """A file without positions in which every step begins with the end of the step before."""
+    """A file in which every step begins with the end of the step before, under other positions or without any."""
     answers: dict[int, dict[int, list[int]]] = {}
     for stream, round_, token in zip(emits.stream, emits.round, emits.token, strict=True):
         answers.setdefault(stream, {}).setdefault(round_, []).append(token)
     for stream, rounds in answers.items():
-        steps = [rounds[number] for number in sorted(rounds)]
+        steps = [rounds[number] for number in sorted(rounds) if number >= 0]
         shared = [_overlap(before, after) for before, after in pairwise(steps)]
         if len(steps) < MIN_STEPS or min(shared, default=0) == 0:
             continue
         merged = steps[0] + [token for step, k in zip(steps[1:], shared, strict=True) for token in step[k:]]
         counted = sum(map(len, steps))
-        # A text that repeats itself overlaps too; then only positions can tell.
+        # A text that repeats itself overlaps too; then only positions can tell, where they are right.
+        settle = "add a positions column to settle it"
+        settle = "look whether its positions are right" if emits.placed else settle
         if len(set(merged)) > len(merged) / 2:
             yield Flag(
                 "DUPLICATE",
                 f"{trial.where}: every step of stream {stream} begins with the last {min(shared)} tokens of the step "
                 "before: "
-                f"{counted} tokens counted, {len(merged)} distinct if so; add a positions column to settle it",
+                f"{counted} tokens counted, {len(merged)} distinct if so; {settle}",
                 {"counted": counted, "distinct": len(merged)},
             )
 

@@ -15,6 +15,10 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from bench.errors import UserError
+from bench.records.bounded import read_text, yaml_value
+
+MOST_BYTES = 4 << 20
+"""The longest sheet of this project has some sixty thousand."""
 
 
 class PrintedNumber(str):
@@ -67,13 +71,15 @@ _PrintedLoader.add_constructor("tag:yaml.org,2002:float", _number)
 def read_yaml(path: Path, printed: bool = False) -> Any:
     """The content of a YAML file; with `printed`, numbers are `PrintedNumber`. Raises UserError when unreadable."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, MOST_BYTES)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}; give the path of an existing YAML file") from error
     except UnicodeDecodeError as error:
         raise UserError(f"cannot read {path}: it is not UTF-8 text; give the path of a YAML file") from error
+    except ValueError as error:
+        raise UserError(f"cannot read {path}: {error}; give the path of a YAML file") from error
     try:
-        return yaml.load(text, Loader=_PrintedLoader if printed else _Loader)
+        return yaml_value(text, _PrintedLoader if printed else _Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""

@@ -16,9 +16,8 @@ from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.judge.measure.acceptance import draws_disagree
 from bench.judge.measure.intervals import CONTROL_CONFIDENCE, Estimate
 from bench.judge.measure.layout import pairs_design
-from bench.judge.measure.lossless import grade_arm, unexplained
+from bench.judge.measure.lossless import grade_arm, rates
 from bench.judge.tables.contrast import DIVERGENT
-from bench.records.arms import TREATED
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -41,12 +40,10 @@ Rule = Callable[[int, int, bool, "Estimate | None"], tuple[list[str], bool, str]
 def arm_controls(case: Case) -> list[Control]:
     """All checks of this module for one cell."""
     cell, table, proposes = case.cell, case.runs, case.arm.guesses
-    compared = [arm for arm in TREATED if table.of(arm).any()]
-    hidden = unexplained(cell, table, compared)
-    controls = [same_arm_twice(cell, table), noise(cell), grades(cell, hidden.get("treatment")), denominator(table)]
+    controls = [same_arm_twice(cell, table), noise(cell), grades(cell), denominator(table)]
     if proposes:
         rules = {"sabotage": wrong_guesses, "oracle": right_guesses}
-        controls += [planted(cell, table, arm, hidden.get(arm), rule) for arm, rule in rules.items()]
+        controls += [planted(cell, table, arm, rule) for arm, rule in rules.items()]
     mismatch = draws_disagree(table)
     if mismatch:
         controls.append(Control("counters", VOID, f"{mismatch}; mend the method's counting, then {rerun(cell)}"))
@@ -78,7 +75,7 @@ def same_arm_twice(cell: StoredCell, table: RunTable) -> Control:
     return Control("again", OK, sentence, *value)
 
 
-def planted(cell: StoredCell, table: RunTable, arm: str, hidden: str | None, rule: Rule) -> Control:
+def planted(cell: StoredCell, table: RunTable, arm: str, rule: Rule) -> Control:
     """An arm whose guesses were planted: void when its output changed or by its own `rule`."""
     if not table.of(arm).any():
         return Control(arm, WARNING, f"no {arm} control was run; add control blocks and run {rerun(cell)}")
@@ -87,7 +84,7 @@ def planted(cell: StoredCell, table: RunTable, arm: str, hidden: str | None, rul
     estimate = ratio_of(table, arm)
     value = (estimate.ratio, *estimate.interval()) if estimate else (math.nan,) * 3
     wrong, odd, sentence = rule(accepted, verified, bool(tied), estimate)
-    faults = _changed(cell, arm, hidden) + wrong
+    faults = _changed(cell, arm) + wrong
     if faults:
         return Control(arm, VOID, f"{'; '.join(faults)}; mend the method, then {rerun(cell)}", *value)
     return Control(arm, WARNING, f"{sentence}; {tied}", *value) if odd else Control(arm, OK, sentence, *value)
@@ -134,17 +131,16 @@ def noise(cell: StoredCell) -> Control:
     return Control("noise", OK, sentence, gap)
 
 
-def grades(cell: StoredCell, hidden: str | None = None) -> Control:
-    """The treatment's answers were graded, and the ledgers show no difference that the grades leave out.
-
-    `hidden` is such a difference, as a sentence.
-    """
+def grades(cell: StoredCell) -> Control:
+    """The treatment's answers were graded; how often it left the baseline's text is told beside what its shape does."""
     grade = grade_arm(cell.facts, "treatment")
     if grade is None:
         return Control("lossless", VOID, f"the treatment has no graded answer, so it has no speed; run {rerun(cell)}")
-    if hidden:
-        return Control("lossless", VOID, f"{hidden}; run {rerun(cell)}")
     numbers = f"{grade.identical} identical, {grade.near_tie} near ties, {grade.divergent} divergent"
+    if grade.identical < grade.n:
+        left = rates(cell.facts, [row for row in cell.facts["lossless"] if row.get("arm") == "treatment"])
+        often = ", more often than rounding" if left.too_often else ""
+        numbers += f" ({left.words}{often})"
     share = grade.identical / grade.n
     if grade.divergent:
         names = ", ".join(grade.divergent_names[:5])
@@ -187,8 +183,8 @@ def _near_ties(cell: StoredCell, arm: str) -> str:
     return f"{count} near ties moved answers off the known one" if count else ""
 
 
-def _changed(cell: StoredCell, arm: str, hidden: str | None) -> list[str]:
+def _changed(cell: StoredCell, arm: str) -> list[str]:
     grade = grade_arm(cell.facts, arm)
     if grade is not None and grade.grade == DIVERGENT:
         return [f"the output of {grade.divergent} of {grade.n} answers changed"]
-    return [hidden] if hidden else []
+    return []

@@ -16,7 +16,7 @@ from bench.judge.findings import VOID, Control, is_synthetic, model_of, origin
 from bench.judge.measure.curve import Curve, curves
 from bench.judge.measure.layout import Design, contrast_design
 from bench.judge.measure.runs import run_table
-from bench.judge.tables import CONTRAST, CONTROLS, PROFILE, named
+from bench.judge.tables import CONTROLS, PROFILE, named
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
@@ -107,12 +107,11 @@ class Case:
 
     @cached_property
     def controls(self) -> Sequence[Control]:
-        """The checks of a finished contrast. Records that contradict themselves are one check, which voids the cell."""
+        """The checks of a finished cell. Records that contradict themselves are one check, which voids the cell."""
         if self.contradiction:
             return [Control("records", VOID, f"{self.contradiction}; run the cell again")]
-        if not (self.done and self.kind == CONTRAST):
-            return []
-        return [control for name in CONTROLS for control in named(name)(self)]
+        names = CONTROLS.get(self.kind, ()) if self.done else ()
+        return [control for name in names for control in named(name)(self)]
 
     @cached_property
     def void_reason(self) -> str:

@@ -61,12 +61,16 @@ TABLES: dict[str, Table] = {
     "kernel_resources": Table(f"{_ROWS}.kernels:KernelResource", optional=True),
 }  # fmt: skip
 
-CONTROLS = (
-    f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.conditions:conditions",
-    f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
-    f"{_MEASURE}.sampled_tokens:distribution_control",
-)  # fmt: skip
-"""The checks of a contrast, each `Case -> list[Control]`, in the order in which they are told."""
+_INVARIANTS = "bench.judge.invariants:invariants"
+CONTROLS = {
+    CONTRAST: (
+        _INVARIANTS, f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.conditions:conditions",
+        f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
+        f"{_MEASURE}.sampled_tokens:distribution_control",
+    ),
+    PROFILE: (_INVARIANTS,),
+}  # fmt: skip
+"""The checks of a cell by its kind, each `Case -> list[Control]`, in the order in which they are told."""
 
 CLAIMS = Table(f"{_ROWS}.claims:Verdict")
 """The table of verdicts, which rests on all others and is none of the findings."""

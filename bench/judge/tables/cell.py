@@ -21,6 +21,7 @@ class Cell(ArmFact):
     state: str = column("done, failed or unsupported; damaged where its files cannot be read or judged")
     reason: str = column("why it is not done")
     seconds: float | None = column("how long it took", "s", default=None)
+    unproven: str = column("why nothing proves that its files are as they were written; empty when they do", default="")
     warnings: int = column("controls that ask the reader to look", default=0)
     label: str = column("the arm in words", default="")
     parameters: Mapping[str, Any] = column("the arm's own parameters, as JSON", default_factory=dict)

@@ -21,6 +21,8 @@ INK, GREY, PALE = "#222222", "#6E6E6E", "#D9D9D9"
 SERIES = (BLUE, VERMILION, GREEN, PURPLE, AMBER, SKY)
 MARKERS = ("o", "s", "^", "v", "P", "X")
 
+MOST_LETTERS = 300
+"""Of a title. A name may be as long as a page, and would leave no room for what is drawn."""
 MAX_PANELS = 2
 """More are told in the tables: a figure is drawn three times, and time and paper go with its panels."""
 WIDTH = 8.0
@@ -41,6 +43,8 @@ STYLE: dict[Any, Any] = {
     # Unhinted text has one width at every resolution, so one layout fits all formats.
     "text.hinting": "no_hinting",
     "legend.frameon": False,
+    # A name with two dollar signs is a name.
+    "text.parse_math": False,
     "svg.hashsalt": "bench.report",
     "svg.fonttype": "path",
     # Type 3 fonts are cut to the glyphs in use without fontTools, in half the time.
@@ -100,7 +104,8 @@ def panel_title(axes: Axes, group: Group) -> None:
 
 def set_title(axes: Axes, text: str) -> None:
     """A title at a fixed height: one that moves out of the ticks' way is measured anew in every drawing."""
-    axes.set_title(text, loc="left", y=1.0, color=INK)
+    told = textwrap.shorten(text, MOST_LETTERS) if len(text) > MOST_LETTERS else text
+    axes.set_title(told, loc="left", y=1.0, color=INK)
 
 
 def _is_wide(axes: Axes) -> bool:

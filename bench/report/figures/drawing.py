@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.judge.tables import named
+from bench.plain_text import csv_cell
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
 from bench.report.tables.files import open_folder, remove_file, write_file
@@ -118,6 +119,6 @@ def _finished(told: dict[str, list[str] | None], folder: Path) -> list[Path]:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(line for line in told.values() if line)
+    writer.writerows([csv_cell(word) for word in line] for line in told.values() if line)
     written = [folder / f"{name}.{kind}" for name, line in told.items() if line for kind in FORMATS]
     return [*written, write_file(folder / "figures.csv", out.getvalue())]

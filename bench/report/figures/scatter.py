@@ -60,7 +60,7 @@ def _panel(axes: Axes, rows: Sequence[Row]) -> None:
     axes.fill_between([low, high], [low * (1 - BAND), high * (1 - BAND)], [low * (1 + BAND), high * (1 + BAND)],
                       color=PALE, linewidth=0, zorder=0, label="within 10 %")  # fmt: skip
     axes.plot([low, high], [low, high], color=GREY, linewidth=1, zorder=1)
-    roles = [role for role in ROLES.values() if not role.plain]
+    roles = [role for role in ROLES.values() if not role.plain and (role.planted or not role.control)]
     for role, (color, marker) in zip(roles, STYLES, strict=True):
         name, label = role.name, role.words or "a method"
         mine = [row for row in rows if get(row, "arm") == name]

@@ -40,7 +40,7 @@ def damaged_lines(cells: Sequence[Row]) -> list[str]:
         return []
     verbs = "is damaged and counts" if len(rows) == 1 else "are damaged and count"
     lines = [f"{len(rows)} of {len(cells)} cell{'s' * (len(cells) > 1)} {verbs} for nothing:"]
-    lines += [f"  {row['machine']}/{row['cell']}: {line(row['reason'])}" for row in rows[:MOST_LINES]]
+    lines += [f"  {line(row['machine'])}/{line(row['cell'])}: {line(row['reason'])}" for row in rows[:MOST_LINES]]
     return lines + ([f"  and {len(rows) - MOST_LINES} more"] if len(rows) > MOST_LINES else [])
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench.children import children
 from bench.judge.tables.claims import MEANINGS
+from bench.plain_text import markdown
 from bench.report.figures.drawing import load_drawing, started
 from bench.report.page.kernel_sections import kernel_sections
-from bench.report.page.section import Column, Table, tabulate
+from bench.report.page.section import Column, Section, Table, tabulate
 from bench.report.page.sections import all_sections
 from bench.report.tables import verdicts
 from bench.report.tables.conditions import CellIndex, condition
@@ -76,8 +78,13 @@ def _contents(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> dict[
         "totals": verdicts.totals(claims),
         "claims": _verdict_table(claims, index) if claims else None,
         "meaning": MEANINGS,
-        "sections": [*all_sections(tables, claims, index), *kernel_sections(tables)],
+        "sections": [_inert(section) for section in (*all_sections(tables, claims, index), *kernel_sections(tables))],
     }
+
+
+def _inert(section: Section) -> Section:
+    """A section whose sentences hold nothing that acts, whatever a record's name in them says."""
+    return replace(section, intro=markdown(section.intro), empty=markdown(section.empty), title=markdown(section.title))
 
 
 def _rendered(contents: dict[str, Any], shown: set[str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from bench.judge import columns as declared
 from bench.judge.tables import columns_of
+from bench.plain_text import markdown
 from bench.report.tables.arms import is_void
 from bench.report.tables.conditions import CellIndex, condition, grouped
 from bench.report.tables.values import MISSING, Row, cells_of, fixed, line, mebibytes, percent
@@ -39,8 +40,8 @@ class Section:
 
 
 def escaped(text: str) -> str:
-    """Text that stays inside one cell of a Markdown table."""
-    return line(text).replace("|", "\\|")
+    """Text that stays inside one cell of a Markdown table, and does nothing there."""
+    return markdown(line(text)).replace("|", "\\|")
 
 
 def tabulate(rows: Sequence[Row], columns: Sequence[Column], told: str, source: str, limit: int = MAX_ROWS) -> Table:
@@ -48,7 +49,7 @@ def tabulate(rows: Sequence[Row], columns: Sequence[Column], told: str, source: 
     body = [[escaped(text(row)) for _, text in columns] for row in rows[:limit]]
     hidden = len(rows) - len(body)
     note = f"{hidden} more rows are in `{source}`." if hidden else ""
-    return Table(told, [name for name, _ in columns], body, note)
+    return Table(markdown(told), [escaped(name) for name, _ in columns], body, markdown(note))
 
 
 def by_group(rows: Sequence[Row], columns: Sequence[Column], index: CellIndex, source: str) -> list[Table]:

@@ -18,6 +18,7 @@ from typing import Any
 from bench.judge.columns import changed
 from bench.judge.tables import TABLES, row_type, written
 from bench.judge.tables.contrast import Timeline
+from bench.plain_text import csv_cell
 from bench.report.tables.files import remove_file, write_file
 from bench.report.tables.values import MISSING, Row, cells_of, plain, sort_column
 
@@ -84,7 +85,7 @@ def cell_text(value: Any) -> str:
         return MISSING
     kind = type(value)
     if kind is str:
-        return " ".join(value.split())
+        return csv_cell(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if kind is int:
@@ -94,7 +95,7 @@ def cell_text(value: Any) -> str:
         return str(int(value)) if whole else f"{value:.9g}"
     if isinstance(value, (Mapping, list, tuple)):
         return json.dumps(value, sort_keys=True, default=str)
-    return " ".join(str(value).split())
+    return csv_cell(str(value))
 
 
 def _column_text(values: list[Any]) -> list[str]:
@@ -120,7 +121,7 @@ def table_text(name: str, rows: Sequence[Row]) -> str:
             raise TypeError(f"a row of {name} has the column '{undeclared[0]}', which {kind.__name__} does not declare")
     columns = dict(zip(header, _columns(name, rows, header), strict=True))
     texts = [
-        [" ".join(cells_of(row)) or "none" for row in rows] if key == "cells" else _column_text(values)
+        [csv_cell(" ".join(cells_of(row))) or "none" for row in rows] if key == "cells" else _column_text(values)
         for key, values in columns.items()
     ]
     out = io.StringIO()

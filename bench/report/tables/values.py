@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bench.plain_text import plain_text
+
 Row = Mapping[str, Any]
 
 MISSING = "n/a"
@@ -74,7 +76,7 @@ def number(value: Any, digits: int = 4) -> str:
     if isinstance(value, (list, tuple)):
         return " to ".join(number(part, digits) for part in value) if len(value) else MISSING
     if not is_number(value):
-        return str(value)
+        return plain_text(str(value))
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
         return str(int(value))
     return f"{value:.{digits}g}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bench.judge.findings import MARK
 from bench.judge.predict.advice import PERHAPS, PLAIN, USE, USUAL, Advice, Choice, Drafter
+from bench.plain_text import plain_lines, plain_text
 from bench.report.tables.arms import describe
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.values import MISSING, fixed, get, interval, number
@@ -29,7 +30,7 @@ def print_advice(advice: Advice, folder: Path, model_word: str, console: Console
     from rich.text import Text
 
     def say(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style), soft_wrap=True)
+        console.print(Text(plain_lines(text), style=style), soft_wrap=True)
 
     void = f", {advice.void} of them void" if advice.void else ""
     say(f"{advice.model} on {advice.machine}, engine {advice.build}; {len(advice.cells)} cells{void} in {folder}")
@@ -83,7 +84,8 @@ def _choices(choices: Sequence[Choice]) -> Table:
         text = ", ".join(member.prompt_class for member in members)
         text += f": {number(row['concurrent'])} answers at once" if one.several else ""
         table.add_row(
-            number(one.temperature), text, Text(told, style=COLOURS[one.verdict]), fixed(row["speedup"], 2),
+            number(one.temperature), Text(plain_text(text)),
+            Text(plain_text(told), style=COLOURS[one.verdict]), fixed(row["speedup"], 2),
             interval(row["ci_low"], row["ci_high"]), _draft(one) if one.verdict != PLAIN else MISSING,
         )  # fmt: skip
     return table

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.plain_text import plain_text
 from bench.report.tables import verdicts
 from bench.report.tables.arms import prediction_line
 from bench.report.tables.values import Row, get, line, number
@@ -53,7 +54,7 @@ def print_verdicts(claims: Sequence[Row], out: Path, console: Console) -> None:
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.totals(claims) if count)
     console.print(Text(f"{len(claims)} verdicts: {told}" if told else "No claim was judged."))
     rest = f" (with the other {len(claims) - len(shown)} claims)" if len(shown) < len(claims) else ""
-    console.print(Text(f"Report: {Path(out) / 'report.md'}{rest}"), soft_wrap=True)
+    console.print(Text(plain_text(f"Report: {Path(out) / 'report.md'}{rest}")), soft_wrap=True)
 
 
 def print_predictions(rows: Sequence[Row], console: Console) -> None:
@@ -62,7 +63,7 @@ def print_predictions(rows: Sequence[Row], console: Console) -> None:
 
     told = prediction_line(rows)
     if told:
-        console.print(Text(told))
+        console.print(Text(plain_text(told)))
 
 
 def _judged_by(claim: Row) -> str | None:
@@ -93,7 +94,7 @@ def _table(claims: Sequence[Row], whole: bool, several: bool) -> Table:
         body: list[Table | Text] = [_line(verdicts.name(claim, several), *numbers)]
         if whole or _judged_by(claim) in FROM_RECORDS:
             why = ". ".join(part for part in (verdicts.counted_and_distinct(claim), line(claim.get("reason"))) if part)
-            body.append(Text(why, style="dim", no_wrap=True, overflow="ellipsis"))
+            body.append(Text(plain_text(why), style="dim", no_wrap=True, overflow="ellipsis"))
         table.add_row(Text(verdict, style=COLOURS.get(verdict, "")), Group(*body))
     return table
 
@@ -113,7 +114,7 @@ def _line(claim: str, published: str, measured: str, style: str = "") -> Table:
     for _ in range(2):
         # rich counts the padding as part of the width.
         grid.add_column(width=NUMBER_WIDTH + 2, justify="right", no_wrap=True, overflow="ellipsis")
-    grid.add_row(*(Text(text, style=style) for text in (claim, published, measured)))
+    grid.add_row(*(Text(plain_text(text), style=style) for text in (claim, published, measured)))
     return grid
 
 

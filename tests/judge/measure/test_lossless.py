@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from bench.judge.measure.lossless import grade_answer, grade_arm, unexplained
-from bench.judge.measure.runs import run_table
-from tests.judge.judge_cells import Arm, guess_cell
+from bench.judge.measure.lossless import Rates, grade_answer, grade_arm, rates
 
 NOISE = {"logit_gap": 0.01, "cdf": 1e-4, "positions": 64}
 
@@ -66,23 +66,63 @@ def test_an_arm_without_answers_has_no_grade() -> None:
     assert grade_arm({"lossless": [answer("a")], "noise": NOISE}, "treatment", {"b"}) is None
 
 
-def test_a_difference_that_the_stored_grades_leave_out_is_found() -> None:
-    wrong = Arm(per_round=2, drafted=2, accepted=1, token=lambda stream, place: 7 if place == 9 else place)
-    cell = guess_cell(wrong)
-    hidden = unexplained(cell, run_table(cell), ["treatment", "oracle"])
-    assert list(hidden) == ["treatment"]
-    assert "position 9" in hidden["treatment"]
-    for row in cell.facts["lossless"]:
-        if row["arm"] == "treatment":
-            row["first_difference"] = {"position": 9, "gap_baseline": 4.0, "gap_arm": 4.0}
-    assert unexplained(cell, run_table(cell), ["treatment"]) == {}
+@pytest.mark.parametrize(
+    ("base", "arm", "here", "grade"),
+    [
+        (0.3, 0.2, 0.5, "near_tie"),  # plain decoding in the arm's shape says so itself, and moves that far there
+        (0.45, 0.2, 0.4, "divergent"),  # it does not move so far there, whatever it does elsewhere
+        (0.9, 0.4, 1.3, "near_tie"),
+        (0.3, -0.2, 0.5, "near_tie"),  # no replay says it, and it is a rounding
+        (0.9, -0.2, 1.3, "divergent"),  # no replay says it, and it is none
+        (0.9, -0.2, None, "divergent"),  # the largest noise of the cell is no door
+        (3.0, 0.2, 3.2, "divergent"),  # the shapes differ elsewhere by less: another model, not a rounding
+    ],
+)
+def test_a_near_tie_is_judged_at_its_own_position(base, arm, here, grade):
+    row = answer(base=base, arm=arm)
+    if here is not None:
+        row["first_difference"]["noise"] = here
+    assert grade_answer(row, {"logit_gap": 1.9}) == grade
 
 
-def test_tokens_that_nothing_confirmed_are_no_part_of_the_comparison() -> None:
-    cell = guess_cell(Arm(per_round=2, drafted=2, accepted=1, token=lambda stream, place: 7 if place == 9 else place))
-    treated = cell.ledger["run"].isin(cell.runs[cell.runs["arm"] == "treatment"]["run"])
-    cell.ledger.loc[treated & (cell.ledger["position"] == 9), "source"] = "unverified"
-    assert unexplained(cell, run_table(cell), ["treatment"]) == {}
+def texts(places: list[int | None]) -> list[dict]:
+    """Answers of 64 tokens that first differ where they are told to, by next to nothing."""
+    rows = [answer(f"p{number}", base=None if place is None else 1e-3) for number, place in enumerate(places)]
+    for row, place in zip(rows, places, strict=True):
+        row["n"] = 64
+        if place is not None:
+            row["first_difference"]["position"] = place
+            row["teacher_forced"] = {"positions": 64, "disagreements": 2, "worst_gap": 1e-3}
+    return rows
+
+
+def test_a_method_that_says_the_runner_up_wherever_it_is_close_is_no_near_tie() -> None:
+    # Three in ten positions are close; the shape itself leaves the text at two in 64.
+    often = {"lossless": texts([2, 3, 1, 4, 2, 5, 3, 2]), "noise": NOISE | {"disagreements": 2}}
+    grade = grade_arm(often, "treatment")
+    assert grade is not None and grade.grade == "divergent"
+    found = rates(often, often["lossless"])
+    assert found.too_often and found.left == 8 and found.positions == 30
+    assert "27 %" in found.words and "3.1 %" in found.words
+    seldom = {"lossless": texts([30, None, None, 9, 50, None, 22, None]), "noise": NOISE | {"disagreements": 2}}
+    grade = grade_arm(seldom, "treatment")
+    assert grade is not None and grade.grade == "near_tie"
+
+
+def test_the_chance_of_so_many_differences_is_the_binomial_one() -> None:
+    # 8 of 10 differences at a third of the positions, by adding up the binomial's own terms.
+    chance = sum(math.comb(10, k) * (1 / 3) ** k * (2 / 3) ** (10 - k) for k in range(8, 11))
+    assert chance == pytest.approx(0.0034, rel=0.01)
+    assert not Rates(8, 100, 2, 200).too_often
+    assert Rates(9, 100, 1, 200).too_often == (10 * (1 / 3) ** 9 * (2 / 3) + (1 / 3) ** 10 < 1e-3)
+    assert not Rates(0, 100, 2, 200).too_often and not Rates(8, 100, 0, 0).too_often
+
+
+def test_answers_that_repeat_each_other_count_once() -> None:
+    rows = texts([2, 2]) * 2
+    for row in rows:
+        row["prompt"] = "p"
+    assert (rates({"noise": NOISE}, rows).left, rates({"noise": NOISE}, rows).own) == (1, 2)
 
 
 @pytest.mark.parametrize(

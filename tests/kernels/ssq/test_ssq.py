@@ -17,7 +17,7 @@ from gguf import GGMLQuantizationType as Type
 from kernels.errors import KernelError
 from kernels.ssq import block, open_container, pack, quantize, unpack
 from kernels.ssq.__main__ import main
-from kernels.ssq.container import PIECE
+from kernels.ssq.table import PIECE
 from tests.conftest import REPOSITORY
 from tests.kernels.ssq.small_models import matrix, write_gguf, write_safetensors
 

@@ -8,11 +8,20 @@ import pytest
 
 from bench.plan.compose import compose_points
 from bench.plan.model_files import model_path
+from pti_loop.counted import CountedContext, CountedModel
+from pti_loop.drafter import Target
 from pti_loop.engine import ContextSpec, EngineError, prefill
 from pti_loop.fake import FakeModel
+from pti_loop.ledger import Trace
 from pti_loop.llama.model import LlamaModel
+from pti_loop.loop import Decoder
+from pti_loop.method import fit
+from pti_loop.methods import METHODS
 from pti_loop.rollback import STRATEGIES
+from pti_loop.sampling import Sampler
+from pti_loop.settings import settings_of
 from pti_loop.state_probe import probe
+from pti_loop.tally import Tally
 from tests.pti_loop.loops import acceptance, opened, run
 
 PROMPTS = ("class TestQueue(unittest.TestCase):\n    def test_put(self):\n", "for name in names:\n    if ",
@@ -119,6 +128,45 @@ def test_rollback_is_found_by_trying(tiny, prompts):
     found = {one.strategy: one for one in probe(tiny, ContextSpec(256, 1), prompts[0], 3, tuple(STRATEGIES))}
     assert [found[name].passed for name in STRATEGIES] == [False, True, True]
     assert "does not drop its newest tokens" in found["rewind"].reason
+
+
+def test_a_small_ubatch_leaves_the_copy(tiny, prompts):
+    """llama.cpp aborts the process on snapshots that do not fit what it computes at once; a checkpoint fits."""
+    spec = ContextSpec(256, 1, n_ubatch=8)
+    found = {one.strategy: one for one in probe(tiny, spec, prompts[0], 7, tuple(STRATEGIES))}
+    assert [found[name].passed for name in STRATEGIES] == [False, False, True]
+    assert "7 snapshots of a recurrent state need engine.n_ubatch=9 or more, and it is 8" in found["snapshots"].reason
+    roomy = probe(tiny, ContextSpec(256, 1, n_ubatch=9), prompts[0], 7, ["snapshots"])
+    assert roomy[0].passed, roomy[0].reason
+
+
+def test_more_rows_of_logits_than_there_is_room_for_are_an_error(tiny):
+    ctx = tiny.context(ContextSpec(n_ctx=256, n_seq_max=1, n_outputs=4))
+    with pytest.raises(EngineError, match="asks for 5 rows of logits, and its context was made for n_outputs 4"):
+        ctx.decode([5] * 5, range(5), [0] * 5, None)
+    ctx.decode([5] * 5, range(5), [0] * 5, [4])
+    ctx.close()
+
+
+def test_a_drafter_beside_is_counted_and_its_prompt_is_timed(tiny, prompts):
+    """What the contexts count is what the loop says of itself: prefill outside, rounds inside, the head's beside."""
+    tally = Tally()
+    settings = settings_of("mtp", n_predict=20, draft=1, rollback="snapshots")
+    ctx = CountedContext(tiny.context(fit(METHODS["mtp"], ContextSpec(256, 1), settings)), tally)
+    source = METHODS["mtp"].source(Target(CountedModel(tiny, tally), ctx, settings, prompts[0]))
+    try:
+        tally.reset()
+        trace = Trace(0, ctx.clock, tally)
+        sampler = Sampler(tiny.n_vocab, 0.0, 1, tiny.weigh)
+        METHODS["mtp"].run(Decoder(ctx, sampler, trace, settings, source=source), prompts[:1])
+    finally:
+        source.close()
+        ctx.close()
+    assert (tally.outside.tokens, tally.beside_outside.tokens) == (len(prompts[0]),) * 2
+    rounds = trace.rounds()
+    assert (tally.inside.decodes, tally.inside.tokens) == (len(rounds), sum(r.width for r in rounds))
+    assert tally.beside_inside.decodes == sum(r.drafted > 0 for r in rounds)
+    assert trace.draft_prefill_ns > 0
 
 
 def test_a_model_loaded_without_its_head_has_none(tiny, prompts):

@@ -1,0 +1,114 @@
+"""What must hold in every stored cell, whatever it measured: one list, run wherever a cell is judged.
+
+Each invariant is a function `Case -> str | None` that recomputes something from columns that the cell has anyway, and
+says in one sentence what contradicts it. A cell that fails one is void. None looks at which arm wins, and none knows a
+method by name. A record whose columns were all rewritten so that they agree passes: docs/limits.md says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.judge.findings import OK, VOID, WARNING, Control, rerun
+from bench.judge.tables import CONTRAST, PROFILE, named
+
+if TYPE_CHECKING:
+    from bench.judge.measure.case import Case
+
+Check = Callable[["Case"], "str | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """One thing that must hold."""
+
+    name: str
+    check: str
+    """`module:function` below this package."""
+    words: str
+    """What holds, for the guide."""
+    of: tuple[str, ...] = (CONTRAST,)
+    """Kinds of cell that it is about."""
+    severity: str = VOID
+
+    def fault(self, case: Case) -> str | None:
+        """What contradicts it, as a sentence; None where it holds."""
+        check: Check = named(f"{__name__}.{self.check}")
+        return check(case)
+
+
+BOTH = (CONTRAST, PROFILE)
+INVARIANTS = (
+    Invariant("rows", "rows:rows_make_sense", "every row could have been written: no negative time, no more accepted "
+              "than verified than drafted, rounds numbered from 0, parts of a round within its total", BOTH),
+    Invariant("id", "inputs:id_is_the_hash", "the cell is called by the hash of its configuration, weights and build",
+              BOTH),
+    Invariant("machine", "inputs:machines_agree", "folder, configuration and provenance name one machine, and layers "
+              "on a GPU had a GPU", BOTH),
+    Invariant("name", "inputs:name_is_made", "a machine's name that ends as made ones do is made of its processor and "
+              "GPU; this warns, since names may be given", BOTH, WARNING),
+    Invariant("commit", "inputs:builds_agree", "every context was made by the build that the provenance names", BOTH),
+    Invariant("facts", "inputs:facts_are_there", "what every cell measures beside its runs is there: engine, noise, "
+              "bandwidth, grades"),
+    Invariant("blocks", "plan:blocks_as_configured", "there are the blocks that were configured, each with its "
+              "prompts, its arms twice, and the controls"),
+    Invariant("seeds", "plan:seeds_as_configured", "every run has the seed of its block and turn, and the length that "
+              "was asked for"),
+    Invariant("windows", "times:windows_add_up", "a run's window is the time from its start to its end, without the "
+              "prefills in between"),
+    Invariant("rounds", "times:rounds_fill_the_window", "the rounds of a run last no longer than its window, and fill "
+              "it"),
+    Invariant("emits", "times:emits_in_their_rounds", "every token came out within its run's window, after the rounds "
+              "before its own and before those behind it"),
+    Invariant("sequence", "times:runs_follow_each_other", "runs do not overlap, and follow each other as they are "
+              "numbered"),
+    Invariant("decodes", "times:rounds_decode", "no round decodes in less than half of the baseline's quickest decode: "
+              "every round reads the weights"),
+    Invariant("prefills", "times:prefills_alike", "the prompt takes both arms the same time before their windows"),
+    Invariant("clocks", "times:clocks_alike", "both arms ran at the same clock"),
+    Invariant("emitted", "tokens:tokens_are_draws", "a round says one draw of its own an answer and the guesses that "
+              "were accepted, and no more than its decode had rows"),
+    Invariant("draws", "tokens:draws_are_there", "every guess that was verified is stored with the draw that it was "
+              "compared with, and the draw is the token that came out"),
+    Invariant("answers", "tokens:answers_as_asked", "a run says as many answers as it has prompts, each once and to "
+              "its full length"),
+    Invariant("verified", "tokens:verified", "what nothing confirmed is no answer"),
+    Invariant("compared", "tokens:compared", "every token that counts is compared with one of the baseline's"),
+    Invariant("plain", "tokens:plain_decodes_plainly", "a baseline guesses nothing and decodes one row a token"),
+    Invariant("grades", "grades:grades_are_the_ledgers", "each answer's stored first difference is that of the "
+              "ledgers, and each answer has one"),
+    Invariant("repeats", "sameness:repeats_repeat", "at temperature 0 an arm says and drafts the same both times"),
+    Invariant("again_output", "sameness:again_says_the_same", "plain decoding says the same when it is run again"),
+    Invariant("carry", "sameness:nothing_is_carried_over", "one prompt, decoded cold, again and after all others, "
+              "gives the same tokens, guesses, rounds and decodes"),
+    Invariant("outside", "account:work_is_in_the_window", "outside its window a run decodes its prompt, and nothing "
+              "else"),
+    Invariant("decoded", "account:decodes_are_rounds", "every decode that a context counted is in a round, and every "
+              "token is a row of its logits"),
+    Invariant("account", "account:time_is_told", "a run is its prefills and its window from begin to finish"),
+    Invariant("counted", "account:account_is_kept", "records tell what their contexts counted; this warns where they "
+              "do not", severity=WARNING),
+    Invariant("temperature", "sameness:collisions_fit", "draws have a collision probability above temperature 0, and "
+              "none at it"),
+    Invariant("counts", "sameness:counts_add_up", "counted draws cover one distribution, and every group as many"),
+    Invariant("passes", "profiles:passes_are_there", "every width was timed in every pass", (PROFILE,)),
+    Invariant("bound", "profiles:below_the_bound", "no step reads the weights faster than the memory was seen to be "
+              "read", (PROFILE,)),
+    Invariant("agreement", "profiles:repeats_agree", "the passes of a width agree with each other, and both layouts at "
+              "width 1", (PROFILE,)),
+)  # fmt: skip
+"""In the order in which they are told. `rows` is first: where it fails, the others are not asked."""
+
+
+def invariants(case: Case) -> list[Control]:
+    """A check for every invariant that fails, else one that says how many hold."""
+    asked = [one for one in INVARIANTS if case.kind in one.of]
+    failed: list[Control] = []
+    for one in asked:
+        if fault := one.fault(case):
+            failed.append(Control(one.name, one.severity, f"{fault}; {rerun(case.cell)}"))
+            if one is INVARIANTS[0]:
+                break
+    return failed or [Control("invariants", OK, f"{len(asked)} invariants hold", float(len(asked)))]

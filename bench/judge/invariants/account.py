@@ -1,0 +1,83 @@
+"""What the contexts counted of a run against what its method said of itself; records without counts are not asked.
+
+A context counts its decodes whatever the method writes, so work outside the window, or in no round, shows here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.judge.measure.tokens import arrays
+from bench.records.rows import UNKNOWN
+
+if TYPE_CHECKING:
+    from bench.judge.measure.case import Case
+
+UNTOLD, AT_LEAST = 0.05, 10_000_000
+"""Share of a run, and nanoseconds, that may belong to no account: clearing a context, a call into a method."""
+
+
+def is_kept(case: Case) -> bool:
+    """Whether the contexts counted."""
+    return bool((np.asarray(case.cell.runs["window_decodes"]) != UNKNOWN).any())
+
+
+def account_is_kept(case: Case) -> str | None:
+    """Records of today's schema have the counts; where they are gone, work outside the window cannot be told."""
+    if case.cell.config.get("schema") in (None, 1) or is_kept(case):
+        return None
+    return "it does not tell what its contexts decoded, so work outside its windows cannot be seen"
+
+
+def work_is_in_the_window(case: Case) -> str | None:
+    """Outside the window a context decodes the prompt, and a drafter's no more than that."""
+    if not is_kept(case):
+        return None
+    table, runs = case.runs, arrays(case.cell.runs)
+    outside, beside = runs["outside_tokens"], runs["beside_outside_tokens"]
+    wrong = (outside != table.n_prompt) | (beside > table.n_prompt)
+    if not wrong.any():
+        return None
+    at = int(np.flatnonzero(wrong)[0])
+    return (f"run {table.run[at]} ({table.arm[at]}) decodes {outside[at]:.0f} tokens outside its window, and "
+            f"{beside[at]:.0f} in other contexts, for a prompt of {table.n_prompt[at]}; {int(wrong.sum())} runs in "
+            f"all")  # fmt: skip
+
+
+def decodes_are_rounds(case: Case) -> str | None:
+    """Every decode inside the window belongs to a round, and every confirmed token to a row of logits."""
+    if not is_kept(case):
+        return None
+    table, runs = case.runs, arrays(case.cell.runs)
+    told = table.rounds + table.counters["redecoded"]
+    wrong = told != runs["window_decodes"]
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        return (f"run {table.run[at]} ({table.arm[at]}) has {told[at]} decodes by its rounds, and its context counted "
+                f"{runs['window_decodes'][at]:.0f}; {int(wrong.sum())} runs in all")  # fmt: skip
+    wrong = table.tokens.distinct > runs["window_outputs"]
+    if not wrong.any():
+        return None
+    at = int(np.flatnonzero(wrong)[0])
+    return (f"run {table.run[at]} ({table.arm[at]}) says {table.tokens.distinct[at]} tokens, and its context gave "
+            f"{runs['window_outputs'][at]:.0f} rows of logits; {int(wrong.sum())} runs in all")  # fmt: skip
+
+
+def time_is_told(case: Case) -> str | None:
+    """From begin to finish a run is prefill, drafters' prefill and window, and next to nothing else."""
+    if not is_kept(case):
+        return None
+    table = case.runs
+    runs = {name: np.asarray(column).astype(np.int64) for name, column in arrays(case.cell.runs).items()
+            if name.endswith("_ns")}  # fmt: skip
+    span = runs["finish_ns"] - runs["begin_ns"]
+    told = runs["prefill_ns"] + runs["draft_prefill_ns"] + runs["decode_window_ns"]
+    early = (runs["start_ns"] < runs["begin_ns"]) | (runs["end_ns"] > runs["finish_ns"])
+    wrong = early | (told > span) | (span - told > np.maximum(UNTOLD * span, AT_LEAST))
+    if not wrong.any():
+        return None
+    at = int(np.flatnonzero(wrong)[0])
+    return (f"run {table.run[at]} ({table.arm[at]}) takes {span[at] * 1e-6:.3f} ms, of which prefills and window are "
+            f"{told[at] * 1e-6:.3f} ms; {int(wrong.sum())} runs in all")  # fmt: skip

@@ -1,0 +1,80 @@
+"""What a cell says that it is, against what else it says: id, machine, build, facts. It looks at no run."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bench.judge.findings import origin
+from bench.machine_name import machine_id
+from bench.records.identity import stored_id
+
+if TYPE_CHECKING:
+    from bench.judge.measure.case import Case
+
+
+def id_is_the_hash(case: Case) -> str | None:
+    """The id, recomputed. A cell of schema 1 whose method reads a file of its own does not tell that file's hash."""
+    cell = case.cell
+    made = stored_id(cell.config, origin(cell)["build"], str((cell.facts.get("model") or {}).get("sha256") or ""))
+    if made is None or made == cell.cell:
+        return None
+    return f"the cell is called {cell.cell}, and its configuration, weights and build give {made}"
+
+
+def machines_agree(case: Case) -> str | None:
+    """Folder, configuration and provenance."""
+    cell = case.cell
+    about = cell.env.get("machine") or {}
+    named = {"cell.yaml": cell.config.get("machine"), "env.json": about.get("name")}
+    for file, name in named.items():
+        if name is not None and name != cell.machine:
+            return f"{file} says that it was measured on {name}, and it lies among the cells of {cell.machine}"
+    model = cell.facts.get("model") or {}
+    offloaded = [facts.get("layers_offloaded") for facts in ((cell.facts.get("engine") or {}).values()) if facts]
+    if any([*offloaded, model.get("layers_offloaded")]) and "gpus" in about and not about["gpus"]:
+        return "layers were offloaded, and the machine has no GPU"
+    return None
+
+
+def name_is_made(case: Case) -> str | None:
+    """A name that ends as made ones do is made of this processor and GPU; any other was given by somebody."""
+    about = case.cell.env.get("machine") or {}
+    if not re.search(r"-\d+c$", case.cell.machine) or not about.get("cpu"):
+        return None
+    made = machine_id(str(about["cpu"]), int(about.get("cores") or 0), about.get("gpus") or [])
+    if made == case.cell.machine:
+        return None
+    return f"its processor and GPU give the name {made}, and it lies among the cells of {case.cell.machine}"
+
+
+def builds_agree(case: Case) -> str | None:
+    """The build of each context against that of the provenance: one commit, however many digits of it are told."""
+    commit = str((case.cell.env.get("engine") or {}).get("llama_cpp_commit") or "")
+    build = str(origin(case.cell)["build"])
+    if len(commit) >= 7 and "llama" not in build and commit[:7] not in build and "-" in build:
+        return f"env.json names build {build} and commit {commit}, which are not one"
+    for arm, facts in (case.cell.facts.get("engine") or {}).items():
+        told = str((facts or {}).get("build") or "")
+        if len(commit) >= 7 and len(told) >= 7 and not (commit.startswith(told) or told.startswith(commit)):
+            return f"the context of {arm} was made by build {told}, and env.json names commit {commit}"
+    return None
+
+
+def facts_are_there(case: Case) -> str | None:
+    """What the worker writes beside the runs of every contrast. Nothing is asked of a cell without a schema."""
+    facts, config = case.cell.facts, case.cell.config
+    if "schema" not in config:
+        return None
+    engines = facts.get("engine") or {}
+    lacking = [f"the engine's settings of {arm}" for arm in ("baseline", "treatment") if not engines.get(arm)]
+    if (config.get("measure") or {}).get("noise_prompts") and not (facts.get("noise") or {}).get("positions"):
+        lacking.append("the noise between shapes of a decode")
+    model = facts.get("model") or {}
+    layers = (engines.get("treatment") or {}).get("layers_offloaded"), model.get("layers_offloadable")
+    divided = bool(layers[0]) and layers[0] != layers[1]
+    if not (facts.get("bandwidth") or {}).get("read_gb_s") and not divided:
+        lacking.append("the read bandwidth")
+    if not model.get("step_bytes"):
+        lacking.append("the bytes of the weights")
+    return f"it lacks {', '.join(lacking)}" if lacking else None

@@ -1,0 +1,117 @@
+"""The runs that a configuration asks for, against those that are there. It looks at no time and no token."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench.judge.invariants.places import CARRY
+from bench.records.arms import PLANTED
+
+if TYPE_CHECKING:
+    from bench.judge.measure.case import Case
+
+SEEDS = 1_000_003
+"""Between the seeds of two configurations: more than a cell has runs."""
+
+
+def blocks_as_configured(case: Case) -> str | None:
+    """Blocks, their prompts and classes, and each arm twice; controls in as many blocks as were asked for."""
+    wanted = _tasks(case)
+    if wanted is None:
+        return None
+    table, measure = case.runs, case.cell.config["measure"]
+    own = ~table.of(CARRY)
+    there = sorted(set(table.block[own].tolist()))
+    if there != list(range(len(wanted))):
+        return f"{len(wanted)} blocks were configured, and {len(there)} are stored"
+    arms: dict[int, Counter[str]] = {block: Counter() for block in there}
+    about: dict[int, str] = {}
+    runs = zip(table.block[own].tolist(), table.arm[own].tolist(), table.prompt[own].tolist(), strict=True)
+    for block, arm, prompt in runs:
+        arms[block][arm] += 1
+        if about.setdefault(block, prompt) != prompt:
+            return f"block {block} decodes '{about[block]}' and '{prompt}', and a block is about one prompt"
+    if odd := Counter(wanted) - Counter(about.values()):
+        return f"no block is about '{next(iter(odd))}', which was configured"
+    for block, count in arms.items():
+        if lone := [arm for arm in ("baseline", "treatment", *count) if count[arm] != 2]:
+            return f"block {block} has {count[lone[0]]} runs of {lone[0]}, and every arm runs twice in a block"
+    return _controls(case, measure, list(arms.values()))
+
+
+def _controls(case: Case, measure: Mapping[str, Any], arms: list[Counter[str]]) -> str | None:
+    asked = {"again": measure.get("again_blocks") or 0}
+    own = measure.get("control_blocks") or 0
+    if case.arm.guesses:
+        asked |= dict.fromkeys(PLANTED, own)
+    sequences = ((case.cell.facts.get("engine") or {}).get("treatment") or {}).get("n_seq_max") or 1
+    if sequences > 1:
+        asked["solo"] = own
+    for arm, count in asked.items():
+        found, wanted = sum(arm in block for block in arms), min(count, len(arms))
+        if found != wanted:
+            return f"{wanted} blocks with the control {arm} were configured, and {found} have it"
+    return None
+
+
+def _tasks(case: Case) -> list[str] | None:
+    """The prompts of each block as the configuration has them; None where it does not tell."""
+    config = case.cell.config
+    measure, items = config.get("measure"), (config.get("prompts") or {}).get("items")
+    if not measure or not items or "per_class" not in measure:
+        return None
+    streams = int(config.get("streams") or 1)
+    found: list[str] = []
+    for kind in measure.get("classes") or sorted({str(item["class"]) for item in items}):
+        pool = [item for item in items if item["class"] == kind]
+        for first in range(min(int(measure["per_class"]), len(pool))):
+            group = [pool[first]]
+            if case.arm.independent:
+                rest = pool if len(pool) >= streams else items
+                at = rest.index(pool[first])
+                group = [rest[(at + place) % len(rest)] for place in range(streams)]
+            found += ["+".join(str(item["id"]) for item in group)] * int(measure.get("blocks_per_prompt") or 1)
+    return found
+
+
+def seeds_as_configured(case: Case) -> str | None:
+    """Seeds and lengths. The controls with planted guesses may be shorter, and nothing else."""
+    config, table = case.cell.config, case.runs
+    if "schema" not in config:
+        return None
+    told = _carried(case)
+    if told:
+        return told
+    own = ~table.of(CARRY)
+    half = np.array([table.order[table.block == block].max() + 1 for block in table.block]) / 2
+    seed = int(config["seed"]) * SEEDS + 2 * table.block + (table.order >= half)
+    wrong = np.flatnonzero(own & (table.seed != seed))
+    if len(wrong):
+        at = wrong[0]
+        return f"run {table.run[at]} has the seed {table.seed[at]}, and its block and turn give {seed[at]}"
+    full = int(config["n_predict"])
+    short = min(int((config.get("measure") or {}).get("control_tokens") or full), full)
+    wrong = np.flatnonzero(table.n_predict != np.where(table.any_of(PLANTED), short, full))
+    if len(wrong):
+        at = wrong[0]
+        return f"run {table.run[at]} ({table.arm[at]}) was asked for {table.n_predict[at]} tokens, not those configured"
+    return None
+
+
+def _carried(case: Case) -> str | None:
+    """The carried prompt: cold, again and in the end, in a block behind all others, with the seed of its first turn."""
+    table = case.runs
+    carried = np.flatnonzero(table.of(CARRY))
+    if not len(carried):
+        return None
+    if len(carried) != 3 or table.order[carried].tolist() != [0, 1, 2]:
+        return f"the carried prompt has {len(carried)} runs; it is decoded cold, again and in the end"
+    first, mine = carried[0], table.of("treatment")
+    seeds = table.seed[mine & (table.prompt == table.prompt[first])].tolist()
+    if set(table.seed[carried].tolist()) - set(seeds):
+        return f"the carried prompt '{table.prompt[first]}' has a seed that no block gives it"
+    return None

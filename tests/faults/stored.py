@@ -1,0 +1,112 @@
+"""A copy of a real cell of the reference that can be edited and written again, as with an editor."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from bench.judge.damage import judge_whole
+from bench.judge.findings import Findings
+from bench.records.cells import read_cell
+from bench.records.rows import TABLES
+
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+ROWS = tuple(TABLES)
+
+
+@dataclass
+class Record:
+    """The files of a cell, to be changed at will."""
+
+    machine: str
+    cell: str
+    config: dict[str, Any]
+    env: dict[str, Any]
+    facts: dict[str, Any]
+    status: dict[str, Any]
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    def mask(self, table: str, *arms: str) -> pd.Series:
+        """Rows of a table that belong to runs of some arms."""
+        runs = self.tables["runs"]
+        wanted = runs["run"][runs["arm"].isin(arms)]
+        return self.tables[table]["run"].isin(wanted)
+
+    def scale(self, table: str, columns: tuple[str, ...], factor: float, *arms: str) -> None:
+        """Times of some arms, multiplied."""
+        rows = self.tables[table]
+        mask = self.mask(table, *arms)
+        for column in columns:
+            rows.loc[mask, column] = (rows.loc[mask, column] * factor).astype("int64")
+
+    def drop(self, *arms: str) -> None:
+        """Forget some arms altogether: runs, rows, grades, engine."""
+        for name in ("rounds", "ledger", "draws", "runs"):
+            if name in self.tables:
+                self.tables[name] = self.tables[name][~self.mask(name, *arms)]
+        self.facts["lossless"] = [row for row in self.facts["lossless"] if row["arm"] not in arms]
+        for arm in arms:
+            self.facts["engine"].pop(arm, None)
+
+    def write(self, root: Path) -> Path:
+        """The folder of the cell below `root`."""
+        folder = root / self.machine / self.cell
+        folder.mkdir(parents=True)
+        (folder / "cell.yaml").write_text(yaml.safe_dump(self.config))
+        for name in ("env", "facts", "status"):
+            (folder / f"{name}.json").write_text(json.dumps(getattr(self, name)))
+        for name, rows in self.tables.items():
+            (folder / f"{name}.csv.gz").write_bytes(gzip.compress(rows.to_csv(index=False, na_rep="nan").encode(), 1))
+        return folder
+
+
+@cache
+def _texts(cell: str) -> tuple[str, str, dict[str, str], dict[str, str]]:
+    (folder,) = REFERENCE.glob(f"*/{cell}")
+    parts = {name: (folder / f"{name}.json").read_text() for name in ("env", "facts", "status")}
+    tables = {name: gzip.decompress((folder / f"{name}.csv.gz").read_bytes()).decode()
+              for name in ROWS if (folder / f"{name}.csv.gz").exists()}  # fmt: skip
+    return folder.parent.name, (folder / "cell.yaml").read_text(), parts, tables
+
+
+def record(cell: str) -> Record:
+    """A fresh copy of a cell of the reference."""
+    machine, config, parts, tables = _texts(cell)
+    return Record(machine, cell, yaml.safe_load(config), **{name: json.loads(text) for name, text in parts.items()},
+                  tables={name: pd.read_csv(StringIO(text)) for name, text in tables.items()})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell: `void`, `damaged`, `warning` or `sound`, and every control that is not ok."""
+
+    verdict: str
+    said: dict[str, str]
+
+
+def judged(folder: Path) -> Outcome:
+    """Read and judge one folder as a report does."""
+    return outcome(judge_whole(read_cell(folder), []).findings)
+
+
+def outcome(findings: Findings) -> Outcome:
+    """What the findings of one cell say of it."""
+    (cell,) = findings.cells
+    if cell.state == "damaged":
+        return Outcome("damaged", {"damaged": cell.reason})
+    said = {row.control: row.sentence for row in findings.controls if row.severity != "ok"}
+    if cell.void:
+        return Outcome("void", said)
+    return Outcome("warning" if said else "sound", said)
+
+
+Edit = Callable[[Record], None]

@@ -1,0 +1,162 @@
+"""`python -m tests.fuzz.kills [COUNT]`: kill -9 at random points of a sweep, and what is left afterwards.
+
+The sweep is the real one; its cells are measured by a stand-in that decodes nothing, starts a peer program as the real
+worker does and writes its cell by the real writer. The parent, the worker, the peer or a process that is just writing
+is killed. Afterwards no process may be left, no lock held, no half cell readable, nothing foreign touched, and the same
+command has to finish.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from bench.errors import UserError
+from bench.host.device_lock import DeviceLock
+from bench.host.pins import ROOT
+from bench.records.cells import StoredCell, cell_folders, read_cell
+
+MARK = "PTI_KILL_TEST"
+WORDS = ["prompts=short", "profile=false", "n_predict=6", "streams=2,3,4", "machine=box"]
+SWEEP = f"""
+import subprocess, sys
+from bench.cli import main
+from bench.host import provenance
+from bench.run import engines
+real = subprocess.Popen
+class Stub(real):
+    def __init__(self, command, *given, **more):
+        if command[1:3] == ["-m", "bench.run.cell_process"]:
+            command = [sys.executable, "-m", "tests.fuzz.kills", "--worker"]
+        super().__init__(command, *given, **more)
+subprocess.Popen = Stub
+sys.exit(main(["sweep", *{WORDS!r}, *sys.argv[1:]]))
+"""
+FOREIGN = (".git/HEAD", ".notes/mine", ".0123456789ab.elsewhere.1.abcdefgh.partial/cell.yaml", "notes.txt")
+
+
+def worker() -> int:
+    """The stand-in: a peer beside it, some progress, a cell."""
+    from bench.records.cells import write_cell
+    from bench.records.rows import Step
+    from bench.run.peer_programs import _start
+
+    job = json.loads(sys.stdin.read())
+    for share in range(3):
+        print(json.dumps({"share": share / 3, "label": "x"}), flush=True)
+        _start(["sleep", "0.15"])
+    rows = [Step(1, number, 0, "tokens", 5, 3) for number in range(20_000)]
+    write_cell(Path(job["folder"]), config=job["config"], env=job["environment"], tables={"steps": rows},
+               status={"state": "done", "reason": "", "seconds": 0.1})  # fmt: skip
+    return 0
+
+
+def marked(mark: str) -> dict[int, str]:
+    """Processes with this mark in their environment, and their command lines."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            if f"{MARK}={mark}".encode() in (entry / "environ").read_bytes().split(b"\0") and state not in "ZX":
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+    return found
+
+
+def kind_of(command: str) -> str:
+    if command.startswith("sleep"):
+        return "peer"
+    return "worker" if command.rstrip().endswith("--worker") else "parent" if " -c " in command else "helper"
+
+
+def start(folder: Path, mark: str) -> subprocess.Popen[str]:
+    environment = os.environ | {MARK: mark, "PTI_BENCH_LOCKS": str(folder / "locks")}
+    return subprocess.Popen([sys.executable, "-c", SWEEP, f"results={folder / 'results'}"], cwd=ROOT, env=environment,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+
+
+def once(draw: random.Random, folder: Path, mark: str) -> tuple[str, list[str]]:
+    """One kill; returns what was killed and what is wrong afterwards."""
+    box = folder / "results" / "box"
+    for name in FOREIGN:
+        (box / name).parent.mkdir(parents=True, exist_ok=True)
+        (box / name).write_text("foreign")
+    wanted = draw.choice(("parent", "worker", "peer", "writing"))
+    sweep = start(folder, mark)
+    killed, until, wait = "nothing", time.monotonic() + 60, draw.random() * 1.2
+    seen_worker = 0.0
+    while sweep.poll() is None and time.monotonic() < until:
+        alive = marked(mark)
+        kinds = {kind_of(command): pid for pid, command in alive.items()}
+        if "worker" in kinds:
+            seen_worker = seen_worker or time.monotonic()
+        ready = seen_worker and time.monotonic() - seen_worker > wait
+        writing = [path for path in box.glob(".*.partial") if "elsewhere" not in path.name]
+        target = kinds.get(draw.choice(("worker", "parent")) if wanted == "writing" and writing else wanted)
+        if target and ready and (wanted != "writing" or writing):
+            try:
+                os.kill(target, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            killed = wanted
+            break
+        time.sleep(0.005)
+    sweep.communicate(timeout=60)  # where it lives, it goes on with the other cells
+    time.sleep(0.3)
+    wrong = [f"orphan {kind_of(command)}" for command in marked(mark).values()]
+    wrong += _left(folder, box)
+    again = start(folder, f"{mark}-again")
+    said, _ = again.communicate(timeout=120)
+    if again.returncode or "3 of 3 cells done" not in said:
+        wrong.append(f"resume: {again.returncode} {said[-300:]}")
+    wrong += _left(folder, box)
+    if len(list(box.glob(".*"))) != 3:
+        wrong.append(f"leftovers {[path.name for path in box.glob('.*')]}")
+    return killed, wrong
+
+
+def _left(folder: Path, box: Path) -> list[str]:
+    wrong = [f"half cell: {found}" for place in cell_folders(folder / "results")
+             if not isinstance(found := read_cell(place), StoredCell)]  # fmt: skip
+    wrong += [f"foreign file {name}" for name in FOREIGN if not (box / name).exists()]
+    try:
+        with DeviceLock("cpu", folder / "locks"):
+            pass
+    except UserError as error:
+        wrong.append(f"lock: {error}")
+    return wrong
+
+
+def main() -> int:
+    if "--worker" in sys.argv:
+        return worker()
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    killed: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    draw = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    for number in range(count):
+        folder = Path(tempfile.mkdtemp(prefix="kills"))
+        what, found = once(draw, folder, f"{os.getpid()}-{number}")
+        killed[what] += 1
+        wrong.update(found)
+        shutil.rmtree(folder)
+        for one in found:
+            print(f"{number}, {what} killed: {one}", flush=True)
+    print(f"killed: {dict(killed)}; wrong: {dict(wrong) or 'nothing'}")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
