@@ -13,6 +13,7 @@ from bench.judge.cell import JudgedCell
 from bench.judge.controls.curve import withdraw
 from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
+from bench.judge.measure.contexts import with_contexts
 from bench.judge.tables import TABLES, named
 
 if TYPE_CHECKING:
@@ -41,5 +42,6 @@ def merge(cells: Iterable[JudgedCell]) -> Findings:
             rows += getattr(cell.findings, name)
         if table.joined_by:
             rows += named(table.joined_by)([cell.gathered[name] for cell in cells if name in cell.gathered])
+    findings.speedup[:] = with_contexts(findings.speedup, findings.contexts)
     withdraw(findings)
     return findings

@@ -13,11 +13,23 @@ from bench.children import children
 from bench.errors import UserError
 from bench.judge import judge
 from bench.records.cells import load_cells, whole_cells
+from bench.records.identity import cell_id
 from bench.records.rows import TABLES
 from bench.stored import judge_stored
 from tests.judge.judge_cells import Arm, Cell, guess_cell, profile_cell
 
 BEFORE_MANIFESTS = 2
+
+
+def profile(curve: dict[int, float], **how: str) -> Cell:
+    """A profile under its own id: a void one would price nothing."""
+    made = profile_cell(curve, **how)  # type: ignore[arg-type]
+    made.config["measure"] = {"step_widths": max(curve)}
+    object.__setattr__(made, "cell", cell_id({"schema": BEFORE_MANIFESTS, **made.config}, "b1"))
+    return made
+
+
+PROFILE = profile({1: 50, 3: 40}).cell
 
 
 def store(cell: Cell, root: Path) -> None:
@@ -44,7 +56,7 @@ def root(tmp_path: Path) -> Path:
         *(guess_cell(cell=f"cell{number:02d}") for number in range(9)), failed, stepped,
         guess_cell(repeating, cell="cell-twice", method={"name": "stagger"}),
         guess_cell(cell="cell-void", change=lambda builder: builder.runs.pop()),
-        profile_cell({1: 50, 3: 40}), profile_cell({1: 20, 3: 30}, cell="profile00001", layout="sequences"),
+        profile({1: 50, 3: 40}), profile({1: 20, 3: 30, 5: 60}, layout="sequences"),
         guess_cell(cell="zz-after"),
     ]  # fmt: skip
     for cell in cells:
@@ -54,7 +66,7 @@ def root(tmp_path: Path) -> Path:
 
 def test_processes_and_order_change_nothing(root: Path) -> None:
     expected = judge(load_cells(root))
-    assert expected.predictions[0]["predicted_from"] == "profile00000" and expected.timeline and expected.step_cost
+    assert expected.predictions[0]["predicted_from"] == PROFILE and expected.timeline and expected.step_cost
     assert {row["state"] for row in expected.cells} == {"done", "failed"}
     # As text, because nan is not equal to itself.
     for processes in (1, 2):
@@ -62,7 +74,7 @@ def test_processes_and_order_change_nothing(root: Path) -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-@pytest.mark.parametrize("cell", ["cell04", "profile00000"])
+@pytest.mark.parametrize("cell", ["cell04", PROFILE])
 def test_a_damaged_cell_is_a_row_wherever_it_is_read(root: Path, cell: str, processes: int) -> None:
     (root / "box" / cell / "facts.json").write_text("{")
     findings = judge_stored(whole_cells(root), processes)

@@ -30,7 +30,9 @@ class Fault:
         found = self.attempt(folder)
         if found.verdict != self.verdict:
             return f"the verdict is {found.verdict}, not {self.verdict} ({found.said})"
-        if not any(self.check in name or self.check in sentence for name, sentence in found.said.items()):
+        loose = self.kind in ("sheet", "file")  # a part of a sentence; else the name of a control
+        said = [*found.said, *(found.said.values() if loose else ())]
+        if not any(self.check == one or (loose and self.check in one) for one in said):
             return f"{self.check} is not among what is said ({found.said})"
         return ""
 

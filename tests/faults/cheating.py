@@ -32,7 +32,7 @@ FAULTS = [
     MethodFault("three of four tokens are made up in a decode of one row", "unverified", "emitted",
                 {"source": "verified"}),
     MethodFault("the answer is decoded before the window, which replays it", "before", "outside"),
-    MethodFault("the answer is decoded before the window, and its rounds have no decode", "before", "decoded"),
+    MethodFault("the answer is decoded before the window, and a round says eight tokens", "before", "emitted"),
     MethodFault("the answer is decoded before the window, in time that no account has", "before", "account"),
     MethodFault("the answer is decoded before the window in a context beside", "before", "outside",
                 {"where": "beside"}),

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from bench.records.identity import WRITTEN, cell_id
-from bench.records.rows import SCHEMA
 from bench.records.schema_1 import converted
 from tests.faults.stored import Edit, Record
 
@@ -507,30 +506,30 @@ def _(record: Record) -> None:
     record.facts["lossless"].append(record.facts["lossless"][0] | {"seed": 5})
 
 
-# Records of today's schema.
+# Records of schema 2.
 
 
-def _of_today(record: Record) -> None:
+def _of_schema_2(record: Record) -> None:
     record.config = dict(converted(record.config))
     del record.config[WRITTEN]
-    record.config["schema"] = SCHEMA
+    record.config["schema"] = 2  # which has no manifest that an edit would contradict first
     record.cell = cell_id(record.config, record.env["engine"]["build"])
 
 
 @fault("nothing tells what the contexts decoded", LOOKUP, "counted", "warning")
 def _(record: Record) -> None:
-    _of_today(record)
+    _of_schema_2(record)
 
 
-@fault("a cell of today's schema with another gate", LOOKUP, "id")
+@fault("a cell of schema 2 with another gate", LOOKUP, "id")
 def _(record: Record) -> None:
-    _of_today(record)
+    _of_schema_2(record)
     record.config["method"]["parameters"]["gate"] = True
 
 
-@fault("a cell of today's schema with another seed", LOOKUP, "id")
+@fault("a cell of schema 2 with another seed", LOOKUP, "id")
 def _(record: Record) -> None:
-    _of_today(record)
+    _of_schema_2(record)
     record.config["seed"] = 2
 
 
@@ -580,12 +579,140 @@ def _(record: Record) -> None:
     ledger.loc[record.mask("ledger", "treatment") & (ledger["position"] == 63), "position"] = 64
 
 
-@fault("counted draws of a distribution that does not sum to one", DRAWN, "counts")
+@fault("counted draws of a distribution that does not sum to one", DRAWN, "records")
 def _(record: Record) -> None:
+    _draws_counted(record, 0.3, 0.3)
+
+
+def _draws_counted(record: Record, *chances: float) -> None:
+    """Tokens of a group with these chances."""
     record.tables["counts"] = pd.DataFrame(
-        [("treatment", "p", 0, 1, "", 1, token, 10, 0.3, 0.3) for token in (5, -1)],
+        [("treatment", "p", 0, 1, "", 1, 5 - place, 10, chance, chance) for place, chance in enumerate(chances)],
         columns=["arm", "prompt", "group", "position", "prefix", "tested", "token", "count", "probability", "moved"],
     )
+
+
+def _with_carry(record: Record) -> None:
+    """The first turn of the last prompt cold, again and in the end, as a sound method would do it."""
+    runs = record.tables["runs"]
+    own = runs[(runs["arm"] == "treatment") & (runs["block"] == runs["block"].max())].iloc[0]
+    first, last = int(runs["start_ns"].min()), int(runs["end_ns"].max())
+    length = int(own["end_ns"] - own["start_ns"]) + 10**9
+    places = ((0, first - 2 * length), (1, first - length), (len(runs) + 2, last + 10**9))
+    copies = {name: [] for name in ("runs", "rounds", "ledger", "draws")}
+    for order, (number, start) in enumerate(places):
+        for name, found in copies.items():
+            rows = record.tables[name][record.tables[name]["run"] == own["run"]].assign(run=number)
+            moved = [column for column in ("start_ns", "end_ns", "t_ns") if column in rows]
+            rows[moved] += start - int(own["start_ns"])
+            if name == "runs":
+                rows = rows.assign(arm="carry", block=int(runs["block"].max()) + 1, order=order)
+            found.append(rows)
+    for name, found in copies.items():
+        table = record.tables[name].assign(run=record.tables[name]["run"] + 2)
+        record.tables[name] = pd.concat([*found[:2], table, found[2]], ignore_index=True)
+
+
+@fault("the carried prompt drafts more the second time", LOOKUP, "carry")
+def _(record: Record) -> None:
+    _with_carry(record)
+    rounds = record.tables["rounds"]
+    rounds.loc[rounds.index[rounds["run"] == 1][0], ["drafted", "width"]] += 1
+
+
+@fault("the carried prompt is decoded twice only", LOOKUP, "seeds")
+def _(record: Record) -> None:
+    _with_carry(record)
+    for name in ("runs", "rounds", "ledger", "draws"):
+        record.tables[name] = record.tables[name][record.tables[name]["run"] != 1]
+
+
+@fault("the carried prompt has a seed of its own", LOOKUP, "seeds")
+def _(record: Record) -> None:
+    _with_carry(record)
+    runs = record.tables["runs"]
+    runs.loc[runs["arm"] == "carry", "seed"] = 77
+
+
+# Rows that no class would take.
+
+
+@fault("a run ends before it starts", LOOKUP, "rows")
+def _(record: Record) -> None:
+    record.tables["runs"].loc[3, "end_ns"] = 5
+
+
+@fault("rounds of several runs lie among each other", LOOKUP, "rows")
+def _(record: Record) -> None:
+    record.tables["rounds"] = record.tables["rounds"].sort_values("round", kind="stable")
+
+
+@fault("the prefill's token is one of a round", LOOKUP, "rows")
+def _(record: Record) -> None:
+    ledger = record.tables["ledger"]
+    ledger.loc[ledger.index[ledger["source"] == "prefill"][4], "round"] = 0
+
+
+@fault("a collision probability above 1", DRAWN, "rows")
+def _(record: Record) -> None:
+    record.tables["draws"].loc[3, "collision"] = 1.5
+
+
+@fault("a step that is settled three times", PROFILE, "rows")
+def _(record: Record) -> None:
+    record.tables["steps"]["settled"] = 3
+
+
+@fault("counted draws with a probability of two", DRAWN, "rows")
+def _(record: Record) -> None:
+    _draws_counted(record, 2.0, -1.0)
+
+
+@fault("the treatment's context is of another build", LOOKUP, "commit")
+def _(record: Record) -> None:
+    for facts in record.facts["engine"].values():
+        facts["build"] = "abcdef0"
+
+
+@fault("the build and the commit of the provenance are not one", LOOKUP, "commit")
+def _(record: Record) -> None:
+    record.env["engine"]["llama_cpp_commit"] = "fedcba987"
+    record.facts["engine"]["treatment"]["build"] = ""
+
+
+@fault("one run of a block is about another prompt", LOOKUP, "blocks")
+def _(record: Record) -> None:
+    record.tables["runs"].loc[3, "prompt"] = "repeat_days"
+
+
+@fault("a draw of a round that there is not", LOOKUP, "draws")
+def _(record: Record) -> None:
+    draws = record.tables["draws"]
+    draws.loc[draws.index[-1], "round"] = 500
+
+
+@fault("a token of a round that there is not", LOOKUP, "emits")
+def _(record: Record) -> None:
+    ledger = record.tables["ledger"]
+    ledger.loc[ledger.index[-1], "round"] = 500
+
+
+@fault("one answer graded twice", H200, "grades")
+def _(record: Record) -> None:
+    record.facts["lossless"].append(dict(record.facts["lossless"][0]))
+
+
+@fault("a profile without a step", PROFILE, "passes")
+def _(record: Record) -> None:
+    del record.tables["steps"]
+
+
+@fault("one token of one sequence costs five times as much in the other layout", PROFILE, "agreement")
+def _(record: Record) -> None:
+    steps = record.tables["steps"]
+    other = steps[steps["width"] == 1].assign(layout="tokens")
+    other["decode_ns"] *= 5
+    record.tables["steps"] = pd.concat([steps, other])
 
 
 # Files and tables.

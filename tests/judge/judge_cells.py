@@ -30,6 +30,7 @@ class Cell:
     counts: pd.DataFrame = field(default_factory=lambda: frame("counts", []))
     machine: str = "box"
     cell: str = "0123456789ab"
+    note: str = ""
     env: dict[str, Any] = field(default_factory=lambda: {
         "machine": {"name": "box", "cpu": "toy", "gpus": []}, "engine": {"build": "b1", "llama_cpp_commit": "c1"},
         "time_utc": "2026-07-01T00:00:00Z"})  # fmt: skip
@@ -147,7 +148,7 @@ class Builder:
                 number += 1
         now += int(how.gap_ms * MS * factor)
         self.runs.append(Run(run, block, order, arm, prompt, prompt_class, seed, 10 * how.streams, 10 * how.streams,
-                             self.n_predict, 5 * MS, start, now, now - start, 2000.0, 50.0))  # fmt: skip
+                             self.n_predict, 5 * MS, start, now, now - start, 2000.0 + run % 3, 50.0))  # fmt: skip
 
     def _round(self, run: int, number: int, phase: str, how: Arm, now: int, factor: float, group: Sequence[int],
                made: int, new: int) -> int:

@@ -28,6 +28,8 @@ class Claim:
     rule: Rule
     verdict: str
     note: str
+    family: int = 1
+    """Rows that it is judged on: each of them could refute it."""
 
     @property
     def value(self) -> float | bool:

@@ -10,14 +10,24 @@ from statistics import NormalDist
 from bench.judge.claims.arithmetic import half_last_digit
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.rows import Row, cells, figure, interval, measured
+from bench.judge.claims.words import number
 
 CONFIDENCE = 0.95
 SPEEDS = ("speedup", "rate", "aggregate")
 TWICE = 1.001
 """A counter that reads more than this times the distinct tokens counts some of them again."""
 REFUTING = 0.999
-"""A true claim would be refuted in one sweep of twenty at 95 %; a refutation needs more."""
-_FURTHER = NormalDist().inv_cdf((1 + REFUTING) / 2) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""How sure a refutation is, whatever the test: of a claim of one row, and of all its rows together (Holm)."""
+
+
+def further(claim: Claim) -> float:
+    """How many half-widths of a 95 % interval a refutation takes where `claim.family` rows are looked at.
+
+    Holm's first step (Scandinavian Journal of Statistics 6, 1979, 65-70): one row refutes the claim, so each has its
+    share of the error that the claim may have.
+    """
+    confidence = 1 - (1 - REFUTING) / max(claim.family, 1)
+    return NormalDist().inv_cdf((1 + confidence) / 2) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +42,6 @@ class Outcome:
     cells: tuple[str, ...] = ()
     counted: float | None = None
     distinct: float | None = None
-
-
-def number(value: float) -> str:
-    """Four digits."""
-    return f"{value:.4g}"
 
 
 def span(low: float, high: float) -> str:
@@ -77,11 +82,12 @@ def of_row(claim: Claim, row: Row, verdict: str, reason: str) -> Outcome:
     )
 
 
-def refuting(middle: float, low: float, high: float, ratio: bool) -> tuple[float, float]:
-    """The 99.9 % interval that a 95 % one implies for a figure without skew; of ratios in their logarithms."""
+def refuting(claim: Claim, middle: float, low: float, high: float, ratio: bool) -> tuple[float, float]:
+    """The interval that refutes, from a 95 % one of a figure without skew; of ratios in their logarithms."""
+    far = further(claim)
     if ratio and min(middle, low) > 0 and math.isfinite(high):
-        return middle * (low / middle) ** _FURTHER, middle * (high / middle) ** _FURTHER
-    return middle - (middle - low) * _FURTHER, middle + (high - middle) * _FURTHER
+        return middle * (low / middle) ** far, middle * (high / middle) ** far
+    return middle - (middle - low) * far, middle + (high - middle) * far
 
 
 def found_in(claim: Claim, rows: Sequence[Row], verdict: str, reason: str) -> Outcome:

@@ -11,7 +11,8 @@ from bench.errors import UserError
 from bench.judge.claims.arithmetic import FORMULAS, half_last_digit, in_unit, other_reading, reachable, recompute
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.facts import Facts, find_fact
-from bench.judge.claims.outcome import Outcome, number, published_range, span, tolerance
+from bench.judge.claims.outcome import Outcome, published_range, span, tolerance
+from bench.judge.claims.words import number
 
 SLIP_DIGITS, SLIP_SHARE = 2, 0.01
 """A figure is misstated, not false, when it is off by no more than two of its last digits and by no more than 1 %."""

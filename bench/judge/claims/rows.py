@@ -12,8 +12,12 @@ from typing import Any, Protocol
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import COLUMNS, UNITS, Column
 from bench.judge.claims.names import KINDS, Names, without_mark
+from bench.judge.claims.rule import NOISE, PROMPTS
 from bench.judge.claims.scope import ANY
+from bench.judge.claims.words import number
+from bench.judge.measure.estimands import ENOUGH
 from bench.judge.measure.intervals import wilson
+from bench.judge.tables.contrast import THESE
 
 Row = Mapping[str, Any]
 
@@ -93,7 +97,8 @@ def measured(row: Row, claim: Claim) -> float | None:
 def interval(row: Row, claim: Claim) -> tuple[float, float] | None:
     """The 95 % interval of the claim's figure in the claim's unit, or None.
 
-    A figure without an interval of its own has the relative one of a ratio in the same row.
+    A figure without an interval of its own has the relative one of a ratio in the same row. Where a row has one
+    for these texts and one for texts like these, it is the one that the claim is about; None where there is none.
     """
     column, found = column_of(claim), figure(row, claim.column)
     trials = figure(row, column.trials) if column.trials else None
@@ -102,13 +107,42 @@ def interval(row: Row, claim: Claim) -> tuple[float, float] | None:
         return in_claim_unit(claim, ends[0]), in_claim_unit(claim, ends[1])
     if column.ends is None or found is None:
         return None
-    low, high = figure(row, column.ends.low), figure(row, column.ends.high)
+    names = ends_for(claim, row)
+    if names is None:
+        return None
+    low, high = (figure(row, name) for name in names)
     middle = figure(row, column.ends.middle) if column.ends.middle else 1.0
     if low is None or high is None or not middle:
         return None
     if column.ends.middle:
         low, high = found * low / middle, found * high / middle
     return in_claim_unit(claim, low), in_claim_unit(claim, high)
+
+
+def ends_for(claim: Claim, row: Row) -> tuple[str, str] | None:
+    """Columns of the interval of the claim's figure that is about what its sentence is about; None where there is none.
+
+    A row that does not say of which texts it speaks has one interval, for whatever it is about.
+    """
+    ends = column_of(claim).ends
+    if ends is None:
+        return None
+    if (ends.low, ends.high) != ("ci_low", "ci_high") or row.get("speaks_of") is None:
+        return ends.low, ends.high
+    if claim.rule.interval == NOISE:
+        return "noise_low", "noise_high"
+    return None if row["speaks_of"] == THESE else (ends.low, ends.high)
+
+
+def no_interval(claim: Claim, row: Row) -> str:
+    """Why a row has no interval for a claim, and what would give it one, as a sentence."""
+    if row.get("speaks_of") == THESE and claim.rule.interval == PROMPTS:
+        count = row.get("n_prompts")
+        return (f"{count} prompt{'s speak' if count != 1 else ' speaks'} of {'themselves' if count != 1 else 'itself'} "
+                f"alone, and the claim is about texts like them: {number(row['speedup'])} "
+                f"[{number(row['noise_low'])}, {number(row['noise_high'])}] on these. Measure "
+                f"{ENOUGH} prompts (measure=thorough).")  # fmt: skip
+    return "The record gives no interval for it; measure more blocks."
 
 
 def matching(claim: Claim, findings: Tables, names: Names) -> list[Row]:

@@ -29,13 +29,14 @@ TESTS: dict[str, tuple[str, ...]] = {
     "best_kernel": ("tolerance",),
 }
 """Tests of a records rule, and the keys that each knows besides those of all."""
-OF_ALL_TESTS = ("kind", "test", "table", "column", "needs", "command")
+OF_ALL_TESTS = ("kind", "test", "table", "column", "needs", "command", "interval")
 RULE_KEYS: dict[str, tuple[str, ...]] = {
     "records": tuple(dict.fromkeys([*OF_ALL_TESTS, *(key for keys in TESTS.values() for key in keys)])),
     "arithmetic": ("kind", "formula", "inputs", "expect", "tolerance"),
     "fact": ("kind", "fact", "tolerance"),
     "projection": ("kind", "needs", "command"),
 }
+PROMPTS, NOISE = INTERVALS = ("prompts", "noise")
 EXPECTATIONS = ("equal", "at_most", "at_least", *SIDES)
 OF_ARITHMETIC = ("equal", "at_most", "at_least", "greater_than_one", "less_than_one")
 HALF_WIDTH = 0.10
@@ -69,6 +70,8 @@ class Rule:
     formula: str = ""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     fact: str = ""
+    interval: str = PROMPTS
+    """What the claim's sentence is about: texts of a kind (`prompts`), or the very texts that were run (`noise`)."""
 
 
 def read_rule(where: str, value: Any) -> Rule:
@@ -106,6 +109,8 @@ def _typed(where: str, key: str, value: Any) -> None:
         raise UserError(f"{where}: rule.{key} is '{value}'; write a whole number from 1 on")
     if key in ("by_construction", "universal") and not truth:
         raise UserError(f"{where}: rule.{key} is '{value}'; write true or false")
+    if key == "interval":
+        word(where, "interval", value, INTERVALS)
     if key == "grade":
         word(where, "grade", value, GRADES)
         if value == GRADES[-1]:

@@ -12,7 +12,6 @@ from bench.judge.claims.outcome import (
     REFUTING,
     Outcome,
     found_in,
-    number,
     of_row,
     refuting,
     span,
@@ -20,6 +19,7 @@ from bench.judge.claims.outcome import (
     tolerance,
 )
 from bench.judge.claims.rows import Row, cells, figure, label
+from bench.judge.claims.words import number
 
 MEMORY_MARGIN = 0.10
 """Growth of memory beyond KV cache and state that still counts as the allocator's and the output buffers' own."""
@@ -54,7 +54,8 @@ def collision(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
 
 
 def _collision_at(claim: Claim, row: Row, near: float, far: float) -> Outcome:
-    """Within `near` half-widths of 0 it is reproduced, beyond `far` refuted; between them more draws have to tell."""
+    """An interval of `near` half-widths inside what the rule allows around 0 is reproduced, one of `far` that leaves
+    0 outside refuted: more temperatures make neither easier."""
     middle, low, high = (figure(row, name) for name in ("difference", "difference_low", "difference_high"))
     tested = figure(row, "tested") or 0
     if middle is None or low is None or high is None:
@@ -62,10 +63,10 @@ def _collision_at(claim: Claim, row: Row, near: float, far: float) -> Outcome:
     half = (high - low) / 2
     limit = claim.rule.max_half_width
     shown = f"accepted minus collision {middle:+.4f} {span(low, high)} of {tested:g} guesses at {label(row)}"
-    if half > limit:
-        verdict, why = "inconclusive", f"The half-width is above {number(limit)}: {shown}."
+    if abs(middle) + near * half <= limit and abs(middle) <= far * half:
+        verdict, why = "reproduced", f"The interval lies within {number(limit)} of 0: {shown}."
     elif abs(middle) <= near * half:
-        verdict, why = "reproduced", f"0 lies inside: {shown}."
+        verdict, why = "inconclusive", f"0 lies inside, and so does more than {number(limit)}, so draw more: {shown}."
     elif abs(middle) <= far * half:
         verdict, why = "inconclusive", f"0 lies outside at 95 % and inside at 99.9 %, so draw more: {shown}."
     else:
@@ -144,7 +145,7 @@ def _cost_of_streams(claim: Claim, row: Row) -> Outcome:
     shown = f"the fastest kernel takes {number(middle)} {span(low, high)} of one stream's time for {label(row)}"
     if high <= edge:
         verdict, why = "reproduced", f"At most {claim.printed}, {told_tolerance(claim)}: {shown}."
-    elif refuting(middle, low, high, ratio=True)[0] > edge:
+    elif refuting(claim, middle, low, high, ratio=True)[0] > edge:
         verdict, why = "refuted", f"More than {claim.printed}, {told_tolerance(claim)}: {shown}."
     else:
         verdict, why = "inconclusive", f"The interval spans {number(edge)}: {shown}."

@@ -14,7 +14,6 @@ from bench.judge.claims.claim import Claim
 from bench.judge.claims.outcome import (
     TWICE,
     Outcome,
-    number,
     of_row,
     published_range,
     refuting,
@@ -22,12 +21,23 @@ from bench.judge.claims.outcome import (
     told_tolerance,
     tolerance,
 )
-from bench.judge.claims.rows import Row, column_of, figure, interval, label, measured
+from bench.judge.claims.rows import (
+    Row,
+    column_of,
+    ends_for,
+    figure,
+    interval,
+    label,
+    measured,
+    no_interval,
+)
+from bench.judge.claims.words import number
 from bench.judge.tables.contrast import GRADES
 
 MARGIN = 0.05
 """A published gain counts as reached from 5 % below it on; fixed before any run."""
-NO_INTERVAL = "The record gives no interval for it; measure more blocks."
+NIL = 1e-9
+"""What rounding may make of a figure that is equal."""
 OPEN = " The 95 % interval excludes it and the 99.9 % one does not, so measure more blocks."
 
 
@@ -53,7 +63,7 @@ def ratio(claim: Claim, row: Row, other: str) -> Outcome:
     """At least the published gain. Elsewhere only an interval below 1 refutes it: its size belongs to the machine."""
     limits, published = interval(row, claim), float(claim.published[0])
     if limits is None:
-        return of_row(claim, row, "inconclusive", NO_INTERVAL)
+        return of_row(claim, row, "inconclusive", no_interval(claim, row))
     verdict, why = _gain(claim, row, limits, published, other)
     return of_row(claim, row, verdict, why + _counted_beside(row))
 
@@ -62,7 +72,7 @@ def _gain(claim: Claim, row: Row, limits: tuple[float, float], published: float,
     """Verdict and reason of an interval against a published gain."""
     low, high = limits
     middle = figure(row, "speedup") or 0.0
-    edge, most = published * (1 - MARGIN), refuting(middle, low, high, ratio=True)[1]
+    edge, most = published * (1 - MARGIN), refuting(claim, middle, low, high, ratio=True)[1]
     found = f"{number(middle)}x {span(low, high)} for {label(row)}"
     told = f"{claim.printed}x" if claim.unit == "x" else f"{number(published)}x of the baseline"
     if most < min(edge, 1):
@@ -85,13 +95,13 @@ def direction(claim: Claim, row: Row, other: str) -> Outcome:
     """Above or below 1, or the rule's edge; the size is not judged."""
     limits, middle = interval(row, claim), measured(row, claim)
     if limits is None or middle is None:
-        return of_row(claim, row, "inconclusive", NO_INTERVAL)
+        return of_row(claim, row, "inconclusive", no_interval(claim, row))
     low, high = limits
     above = claim.rule.expect.startswith("greater_than")
     edge = 1.0 if claim.rule.edge is None else claim.rule.edge
     words = f"{'above' if above else 'below'} {number(edge)}"
     found = f"{number(middle)} {span(low, high)} for {label(row)}"
-    least, most = refuting(middle, low, high, ratio=column_of(claim).kind == "x")
+    least, most = refuting(claim, middle, low, high, ratio=column_of(claim).kind == "x")
     holds, fails = (low > edge, most < edge) if above else (high < edge, least > edge)
     if holds and above and _diverges(claim, row):
         verdict, why = "inconclusive", f"It is {words} ({found}), but the output diverges, so it is not the same work."
@@ -112,7 +122,10 @@ def one_answer(claim: Claim, row: Row, other: str) -> Outcome:
     No rate of another machine is put beside the published one. What is told of it is what it is in distinct tokens.
     """
     counted, here, gain = figure(row, "counted_tok_s"), figure(row, "tok_s"), figure(row, "speedup")
-    low, high, rate = figure(row, "ci_low"), figure(row, "ci_high"), float(claim.published[0])
+    rate, names = float(claim.published[0]), ends_for(claim, row)
+    if names is None:
+        return of_row(claim, row, "inconclusive", no_interval(claim, row))
+    low, high = (figure(row, name) for name in names)
     if not counted or not here or gain is None or low is None or high is None:
         return of_row(claim, row, "inconclusive", "The record lacks a counted rate or an interval.")
     distinct = recompute(claim.rule.formula, claim.rule.inputs) if claim.rule.formula else rate * here / counted
@@ -136,11 +149,11 @@ def absolute(claim: Claim, row: Row, other: str) -> Outcome:
     limits = interval(row, claim)
     shown = f"{number(found)} {claim.unit}{' ' + span(*limits) if limits else ''} for {label(row)}"
     if limits is None and not column_of(claim).exact:
-        return of_row(claim, row, "inconclusive", f"{NO_INTERVAL[:-1]}; {shown}.")
+        return of_row(claim, row, "inconclusive", f"{no_interval(claim, row)[:-1]}; {shown}.")
     low, high = limits or (found, found)
     edges = least * (1 - MARGIN), most * (1 + MARGIN)
     told = f"the published {claim.printed}, to {MARGIN:.0%}"
-    far = refuting(found, low, high, ratio=low > 0)
+    far = refuting(claim, found, low, high, ratio=low > 0)
     if edges[0] <= low and high <= edges[1]:
         if _diverges(claim, row):
             return of_row(claim, row, "inconclusive", f"It is {told} ({shown}), but the output diverges.")
@@ -157,18 +170,26 @@ def value(claim: Claim, row: Row, other: str) -> Outcome:
         return of_row(claim, row, "inconclusive", f"The record lacks {claim.column}.")
     limits = interval(row, claim)
     if limits is None and not column_of(claim).exact:
-        return of_row(claim, row, "inconclusive", NO_INTERVAL)
+        return of_row(claim, row, "inconclusive", no_interval(claim, row))
     low, high = limits or (found, found)
     # A share printed as 1 would be half a share exact by its last digit.
     slack, half = min(tolerance(claim), WIDEST * abs(least)), (high - low) / 2
+    # No measured share is known to its last printed digit: without a tolerance of its own a claim is supported by an
+    # interval inside a margin. What is so by construction has no other value near it.
+    wide = slack if claim.rule.tolerance is not None else max(slack, MARGIN * abs(least))
+    if claim.rule.by_construction:
+        wide = max(wide, 2 * claim.rule.max_half_width)
     limit = claim.rule.max_half_width * (100 if claim.unit == "%" else 1)
     exactly = f"{number(found)} {span(low, high)}" if limits else number(found)
     shown = f"{exactly} for {label(row)}, published {claim.printed}, {told_tolerance(claim)}"
-    far = refuting(found, low, high, ratio=False)
+    far = refuting(claim, found, low, high, ratio=False)
     if far[1] < least - slack or far[0] > most + slack:
         return of_row(claim, row, "refuted", f"The published value lies outside: {shown}.{_not_by_construction(claim)}")
     if high < least - slack or low > most + slack:
         return of_row(claim, row, "inconclusive", f"The published value lies outside: {shown}.{OPEN}")
+    if low < least - wide - NIL or high > most + wide + NIL:
+        why = f"The interval is not inside what the claim allows ({number(wide)} either way): {shown}."
+        return of_row(claim, row, "inconclusive", why)
     if half > limit:
         why = f"The interval's half-width {number(half)} is above {number(limit)}, too wide to tell: {shown}."
         return of_row(claim, row, "inconclusive", why)

@@ -17,7 +17,7 @@ from bench.judge.claims.conditions import elsewhere
 from bench.judge.claims.facts import Facts
 from bench.judge.claims.mechanism import CONDITIONS, mechanism, missing
 from bench.judge.claims.names import Names
-from bench.judge.claims.outcome import Outcome, number
+from bench.judge.claims.outcome import Outcome
 from bench.judge.claims.recomputed import judge_arithmetic, judge_fact
 from bench.judge.claims.rows import (
     Row,
@@ -35,7 +35,9 @@ from bench.judge.claims.scope import ANY
 from bench.judge.claims.synthetic import no_evidence
 from bench.judge.claims.table_tests import TABLE_TESTS
 from bench.judge.claims.tests import ROW_TESTS
+from bench.judge.claims.words import number
 from bench.judge.tables.claims import Verdict
+from bench.judge.tables.contrast import CANNOT_TELL
 
 ANYWHERE = ("any", "any")
 """Machine and build of a verdict that rests on no record."""
@@ -99,6 +101,8 @@ def judge_rows(claim: Claim, rows: Sequence[Row], names: Names) -> Outcome:
         return Outcome("inconclusive", f"Every cell that it could rest on is void: {why}.", cells=tuple(cells(voided)))
     outcome = _covered(claim, sound, combine(claim, _outcomes(claim, sound, names)))
     reason = outcome.reason + (f" {len(voided)} void rows were left out." if voided else "")
+    if unsure := sum(row.get("again") == CANNOT_TELL for row in sound):
+        reason += f" A/A of {unsure} of {len(sound)} rows is too wide for a difference of this size."
     if synthetic := sum(map(bool, refused)):
         reason += f" {synthetic} rows of synthetic models were left out: random weights are no evidence of this."
     if claim.rule.by_construction and outcome.verdict == "reproduced":
@@ -117,6 +121,7 @@ def _outcomes(claim: Claim, rows: Sequence[Row], names: Names) -> list[Outcome]:
         found = [_of_another(claim, row, other) for row, other in zip(rows, others, strict=True) if other]
     if not near:
         return found
+    claim = replace(claim, family=len(near))
     if claim.rule.test in TABLE_TESTS:
         return found + TABLE_TESTS[claim.rule.test](claim, [row for row, _ in near])
     return found + [ROW_TESTS[claim.rule.test](claim, row, other) for row, other in near]

@@ -8,6 +8,11 @@ from typing import Any
 from bench.errors import UserError, nearest
 
 
+def number(value: float) -> str:
+    """Four digits."""
+    return f"{value:.4g}"
+
+
 def known(where: str, what: str, keys: Iterable[Any], valid: Iterable[str]) -> None:
     """Raises UserError for the first key that is not valid."""
     for key in keys:

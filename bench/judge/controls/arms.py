@@ -1,7 +1,7 @@
 """The controls that a cell carries as extra arms, and the noise that its grades rest on.
 
-It does not know what a method does. A/A must contain 1.00, wrong guesses must change nothing but the time, right
-guesses must all be taken.
+It does not know what a method does; A/A is in `bench.judge.controls.again`. Wrong guesses must change nothing but the
+time, right ones must all be taken.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.judge.measure.acceptance import draws_disagree
-from bench.judge.measure.intervals import CONTROL_CONFIDENCE, Estimate
+from bench.judge.measure.intervals import Estimate
 from bench.judge.measure.layout import pairs_design
 from bench.judge.measure.lossless import grade_arm, rates
 from bench.judge.tables.contrast import DIVERGENT
@@ -39,8 +39,8 @@ Rule = Callable[[int, int, bool, "Estimate | None"], tuple[list[str], bool, str]
 
 def arm_controls(case: Case) -> list[Control]:
     """All checks of this module for one cell."""
-    cell, table, proposes = case.cell, case.runs, case.arm.guesses
-    controls = [same_arm_twice(cell, table), noise(cell), grades(cell), denominator(table)]
+    cell, table, proposes = case.cell, case.settled, case.arm.guesses
+    controls = [noise(cell), grades(cell), denominator(table)]
     if proposes:
         rules = {"sabotage": wrong_guesses, "oracle": right_guesses}
         controls += [planted(cell, table, arm, rule) for arm, rule in rules.items()]
@@ -57,22 +57,6 @@ def ratio_of(table: RunTable, arm: str) -> Estimate | None:
     design = pairs_design(table, arm)
     with np.errstate(divide="ignore", invalid="ignore"):
         return None if design is None else design.contrast(np.log(table.rate / table.concurrent))
-
-
-def same_arm_twice(cell: StoredCell, table: RunTable) -> Control:
-    """A/A: the baseline against itself. A sweep has many cells, so only the 99.9 % interval voids; 95 % warns."""
-    estimate = ratio_of(table, "again")
-    if estimate is None:
-        return Control("again", WARNING, f"no A/A control was run; add control blocks and run {rerun(cell)}")
-    low, high = estimate.interval()
-    value = (estimate.ratio, low, high)
-    sentence = f"A/A gives {estimate.ratio:.4f} ({low:.4f} to {high:.4f}) over {estimate.n_units} pairs"
-    if estimate.excludes(1.0, CONTROL_CONFIDENCE):
-        sentence += f": 1.00 is outside 99.9 %, so this cell sees differences that are not there; run {rerun(cell)}"
-        return Control("again", VOID, sentence, *value)
-    if estimate.excludes(1.0):
-        return Control("again", WARNING, sentence + ": 1.00 is outside 95 %, as in one of 20 sound cells", *value)
-    return Control("again", OK, sentence, *value)
 
 
 def planted(cell: StoredCell, table: RunTable, arm: str, rule: Rule) -> Control:

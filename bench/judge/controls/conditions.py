@@ -103,6 +103,9 @@ def steady_clock(cell: StoredCell, table: RunTable) -> Control:
     known = np.isfinite(clock) & (clock > 0)
     if not known.any():
         return Control("clock", WARNING, "no clock was recorded, so throttled runs cannot be told")
+    if known.sum() > 1 and np.ptp(clock[known]) == 0:
+        return Control("clock", WARNING, f"not measured: all {int(known.sum())} readings are {clock[known][0]:g} MHz, "
+                       "and a clock that never changes says nothing of throttled runs")  # fmt: skip
     ratio = clock[known] / np.median(clock[known])
     slow = int((ratio < CLOCK_DROP).sum())
     if not slow:

@@ -13,13 +13,18 @@ if TYPE_CHECKING:
     from bench.judge.measure.case import Case
 
 
-def id_is_the_hash(case: Case) -> str | None:
-    """The id, recomputed. A cell of schema 1 whose method reads a file of its own does not tell that file's hash."""
+def recomputed_id(case: Case) -> str | None:
+    """The id by what is stored; None for a cell of schema 1 whose method reads a file, whose hash it does not tell."""
     cell = case.cell
-    made = stored_id(cell.config, origin(cell)["build"], str((cell.facts.get("model") or {}).get("sha256") or ""))
-    if made is None or made == cell.cell:
+    return stored_id(cell.config, origin(cell)["build"], str((cell.facts.get("model") or {}).get("sha256") or ""))
+
+
+def id_is_the_hash(case: Case) -> str | None:
+    """The id against the one that its configuration, weights and build give, where they tell it."""
+    made = recomputed_id(case)
+    if made is None or made == case.cell.cell:
         return None
-    return f"the cell is called {cell.cell}, and its configuration, weights and build give {made}"
+    return f"the cell is called {case.cell.cell}, and its configuration, weights and build give {made}"
 
 
 def machines_agree(case: Case) -> str | None:

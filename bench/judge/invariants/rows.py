@@ -40,7 +40,7 @@ def rows_make_sense(case: Case) -> str | None:
     for name, table in tables.items():
         if len(next(iter(table.values()))) and (fault := _columns(name, table) or _TOGETHER[name](table)):
             return fault
-    return _lone_runs(tables["runs"])
+    return None
 
 
 def _columns(name: str, table: Table) -> str | None:
@@ -115,9 +115,3 @@ def _counts(table: Table) -> str | None:
 
 
 _TOGETHER = {"runs": _runs, "rounds": _rounds, "ledger": _ledger, "draws": _draws, "steps": _steps, "counts": _counts}
-
-
-def _lone_runs(runs: Table) -> str | None:
-    """Each run is stored once."""
-    ids = runs["run"].tolist()
-    return None if len(set(ids)) == len(ids) else "runs: one run is stored twice"

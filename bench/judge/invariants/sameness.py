@@ -18,8 +18,6 @@ TEXT = ("stream", "position", "token", "round")
 GUESSES = ("round", "depth", "position", "guess", "drawn")
 WORK = ("window_decodes", "window_tokens", "beside_window_tokens")
 """What contexts counted of a run."""
-SUMS_TO = 1e-3
-"""How far the probabilities of a group may be from 1."""
 
 
 def repeats_repeat(case: Case) -> str | None:
@@ -80,21 +78,6 @@ def collisions_fit(case: Case) -> str | None:
     if case.temperature > 0 and not known.all():
         return f"{int((~known).sum())} draws lack the collision probability that they have above temperature 0"
     return None
-
-
-def counts_add_up(case: Case) -> str | None:
-    """Counted draws: probabilities of a group sum to 1, and every group of an arm has as many draws."""
-    counts = arrays(case.cell.counts)
-    if not len(counts["group"]):
-        return None
-    arms, arm = np.unique(counts["arm"], return_inverse=True)
-    place = np.stack([arm, counts["group"].astype(np.int64), counts["position"].astype(np.int64)])
-    _, group = np.unique(place, axis=1, return_inverse=True)
-    for name in ("probability", "moved"):
-        total = np.bincount(group.ravel(), weights=counts[name].astype(float))
-        if (np.abs(total - 1) > SUMS_TO).any():
-            return f"counts: the probabilities ({name}) of a group sum to {total[np.abs(total - 1).argmax()]:.4f}"
-    return None if len(arms) else "counts: no arm"
 
 
 def _prints(table: RunTable, rows: Mapping[str, np.ndarray], names: tuple[str, ...]) -> list[bytes]:

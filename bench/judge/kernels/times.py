@@ -50,12 +50,15 @@ def kernel_rows(records: KernelRecords) -> list[Kernel]:
     cases = {key: _checked(samples) for key, samples in _cases(records.samples).items()}
     times = {key: _by_block(samples, lambda one: one.us) for key, samples in cases.items()}
     peers = {key: _by_block(samples, lambda one: one.peer_us) for key, samples in cases.items()}
-    single = _fastest_single(times)
+    known = {key: {**_about(samples[0]), **_timed(samples, records.env)} for key, samples in cases.items()
+             if samples[0].status == "ok"}  # fmt: skip
+    void = {key for key, row in known.items() if _voided(row)["void"]}
+    single = _fastest_single({key: blocks for key, blocks in times.items() if key not in void})
     rows = []
     for key, samples in cases.items():
         row = {**origin(records), **_about(samples[0])}
-        if samples[0].status == "ok":
-            row |= _timed(samples, records.env)
+        if key in known:
+            row |= known[key]
             row |= _relative("relative_cost", times[key], times.get(_single(key), {}))
             row |= _relative("cost_over_best_single", times[key], times.get(single.get(_matrix(key), ()), {}))
             row |= _relative("llama_cpp_relative_cost", peers[key], peers.get(_single(key), {}))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.measure.intervals import mean_interval, wilson
+from bench.judge.measure.intervals import clustered_share, mean_interval
 from bench.judge.tables.contrast import Acceptance
 from pti_loop.ledger import RecordError
 
@@ -110,15 +110,18 @@ def acceptance_rows(case: Case) -> list[Acceptance]:
               "draws": str(case.arm.parameters.get("draws", "")), "prompt_class": _class(table, mask)}  # fmt: skip
     raw: dict[str, Any] = {"rounds": counts.rounds, "drafted": counts.drafted, "verified": counts.verified,
                            "bonus": counts.bonus, "redecoded": counts.redecoded, **counts.rates()}  # fmt: skip
+    # What follows from the construction is true of every text, so a guess is as good as a text.
+    groups = np.zeros(len(mask), dtype=np.int64) if certain(case) else _clusters(table, mask)
     used = mask[table.draws["owner"]]
     hit = (table.draws["guess"] == table.draws["drawn"])[used]
     collision, depth = table.draws["collision"][used].astype(float), table.draws["depth"][used]
-    rows = [Acceptance(**common, depth=0, **raw, **_share(counts.accepted, counts.verified),
-                       **_against(hit, collision))]  # fmt: skip
+    whole = _share(table.counters["accepted"][mask], table.counters["verified"][mask], groups[mask])
+    rows = [Acceptance(**common, depth=0, **raw, **whole, **_against(hit, collision))]
+    owner = groups[table.draws["owner"]][used]
     for place in np.unique(depth):
         at = depth == place
-        rows.append(Acceptance(**common, depth=int(place), **_share(int(hit[at].sum()), int(at.sum())),
-                               **_against(hit[at], collision[at])))  # fmt: skip
+        share = _share(hit[at].astype(np.int64), np.ones(int(at.sum()), dtype=np.int64), owner[at])
+        rows.append(Acceptance(**common, depth=int(place), **share, **_against(hit[at], collision[at])))
     return rows
 
 
@@ -151,10 +154,20 @@ def draws_disagree(table: RunTable) -> str | None:
     return None
 
 
-def _share(accepted: int, tested: int) -> dict[str, Any]:
-    low, high = wilson(accepted, tested)
-    rate = accepted / tested if tested else float("nan")
-    return {"tested": tested, "accepted": accepted, "rate": rate, "ci_low": low, "ci_high": high}
+def _clusters(table: RunTable, mask: np.ndarray) -> np.ndarray:
+    """(runs,) number of the text that a run's guesses are about; with one text alone, of the run."""
+    texts = table.text_code
+    return texts if len(np.unique(texts[mask])) > 1 else np.arange(len(mask))
+
+
+def _share(accepted: np.ndarray, tested: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
+    """Accepted over tested guesses, with an interval over the groups that they come in."""
+    found, trials = int(accepted.sum()), int(tested.sum())
+    hits, sizes = (np.bincount(groups, weights=values) for values in (accepted, tested))
+    hits, sizes = hits[sizes > 0], sizes[sizes > 0]
+    low, high = clustered_share(hits, sizes)
+    rate = found / trials if trials else float("nan")
+    return {"tested": trials, "accepted": found, "rate": rate, "ci_low": low, "ci_high": high, "clusters": len(sizes)}
 
 
 def _against(hit: np.ndarray, collision: np.ndarray) -> dict[str, Any]:

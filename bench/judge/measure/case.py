@@ -16,6 +16,7 @@ from bench.judge.findings import VOID, Control, is_synthetic, model_of, origin
 from bench.judge.measure.curve import Curve, curves
 from bench.judge.measure.layout import Design, contrast_design
 from bench.judge.measure.runs import run_table
+from bench.judge.measure.stalls import Settled, settled
 from bench.judge.tables import CONTROLS, PROFILE, named
 from pti_loop.ledger import RecordError
 
@@ -74,6 +75,16 @@ class Case:
     def runs(self) -> RunTable:
         """The runs of a contrast, summed up."""
         return run_table(self.cell)
+
+    @cached_property
+    def stalls(self) -> Settled:
+        """What stalls took of them."""
+        return settled(self.runs)
+
+    @cached_property
+    def settled(self) -> RunTable:
+        """The runs without their stalls: what every estimate of a ratio rests on."""
+        return self.stalls.table
 
     @cached_property
     def design(self) -> Design:

@@ -33,6 +33,15 @@ class Estimate:
     units: str
     n_blocks: int = 0
     n_prompts: int = 0
+    df: float = 0.0
+    """Degrees of freedom of the spread; 0 for one less than the units."""
+    skew: float = 0.0
+    """Of the units, where the interval has to hold for skewed ones too."""
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the spread."""
+        return self.df or self.n_units - 1.0
 
     @property
     def ratio(self) -> float:
@@ -40,10 +49,14 @@ class Estimate:
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Student-t interval of the ratio; (0, inf) when one unit leaves the spread unknown."""
-        if self.n_units < 2:
+        if self.freedom < 1:
             return 0.0, float("inf")
-        half = t_quantile(self.n_units - 1, confidence) * self.log_se
-        return float(np.exp(self.log_mean - half)), float(np.exp(min(self.log_mean + half, 700.0)))
+        quantile = t_quantile(self.freedom, confidence)
+        below = above = quantile * self.log_se
+        if self.skew:
+            below = max(below, _without_skew(quantile, self.skew, self.n_units) * self.log_se)
+            above = max(above, -_without_skew(-quantile, self.skew, self.n_units) * self.log_se)
+        return float(np.exp(self.log_mean - below)), float(np.exp(min(self.log_mean + above, 700.0)))
 
     def excludes(self, value: float, confidence: float = CONFIDENCE) -> bool:
         """Whether the interval leaves `value` outside."""
@@ -52,10 +65,14 @@ class Estimate:
 
     @property
     def min_visible_effect(self) -> float:
-        """The smallest ratio above 1.00 that this spread and number of units tell from 1.00 in 80 % of runs."""
-        if self.n_units < 2:
+        """The smallest ratio above 1.00 that so many units tell from 1.00 in 80 % of runs.
+
+        The spread of a few units is often estimated far too small, so its upper bound at 80 % stands in for it.
+        """
+        if self.freedom < 1:
             return float("inf")
-        return float(np.exp(min(detectable_shift(self.n_units - 1) * self.log_se, 700.0)))
+        shift = detectable_shift(self.freedom) * spread_bound(self.freedom)
+        return float(np.exp(min(shift * self.log_se, 700.0)))
 
 
 def mean_estimate(logs: np.ndarray, units: str, n_blocks: int = 0, n_prompts: int = 0) -> Estimate:
@@ -98,7 +115,31 @@ def t_quantile(df: float, confidence: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def detectable_shift(df: int, confidence: float = CONFIDENCE, power: float = POWER) -> float:
+def spread_bound(df: float, confidence: float = POWER) -> float:
+    """How many times the estimated spread the true one is at most, in `confidence` of samples (chi-square)."""
+    return float(np.sqrt(df / (2 * special.gammaincinv(df / 2, 1 - confidence))))
+
+
+def _without_skew(quantile: float, skew: float, count: int) -> float:
+    """The quantile of a mean over its standard error where the units are skewed: Hall's transformation.
+
+    Hall 1992, On the removal of skewness by transformation, J. R. Stat. Soc. B 54, 221-228.
+    """
+    inner = 1 + skew * (quantile / np.sqrt(count) - skew / (6 * count))
+    return float(3 * np.sqrt(count) / skew * (np.cbrt(inner) - 1))
+
+
+def skewness(values: np.ndarray) -> float:
+    """Of a sample, without the bias of a small one; 0 where all are alike or there are two."""
+    count, off = len(values), values - values.mean()
+    variance = float(off @ off) / max(count - 1, 1)
+    if count < 3 or variance <= SE_FLOOR**2:
+        return 0.0
+    return float((off**3).sum() / variance**1.5) * count / ((count - 1) * (count - 2))
+
+
+@lru_cache(maxsize=4096)
+def detectable_shift(df: float, confidence: float = CONFIDENCE, power: float = POWER) -> float:
     """How many standard errors a true effect must be away from 0 to be seen with `power` by the two-sided t-test.
 
     Averages the normal power over quantiles of the estimated spread: the noncentral t without its tails' overflow.
@@ -127,12 +168,35 @@ def wilson(successes: float, trials: int, confidence: float = CONFIDENCE) -> tup
     """Wilson's score interval of a share; (nan, nan) without trials. A trial may be a success in part."""
     if trials == 0:
         return float("nan"), float("nan")
-    z = z_quantile(confidence)
-    share, weight = successes / trials, z * z / trials
+    return _score(successes / trials, trials, z_quantile(confidence))
+
+
+def _score(share: float, trials: float, z: float) -> tuple[float, float]:
+    """Ends of the score interval of a share."""
+    weight = z * z / trials
     centre = (share + weight / 2) / (1 + weight)
     half = z / (1 + weight) * np.sqrt(share * (1 - share) / trials + weight / (4 * trials))
     # Rounding must not push an end of 0 or 1 across the share itself.
     return float(min(max(0.0, centre - half), share)), float(max(min(1.0, centre + half), share))
+
+
+def clustered_share(
+    successes: np.ndarray, trials: np.ndarray, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """Interval of a share whose trials come in groups that have something in common, one number a group each.
+
+    Wilson's, with as many trials as say as much when they are independent (Kish's design effect, never below 1), and
+    Student's quantile for so many groups. One group has no spread: then it is Wilson's alone.
+    """
+    groups, total = len(trials), float(trials.sum())
+    if groups < 2 or not total:
+        return wilson(float(successes.sum()), int(total), confidence)
+    share = float(successes.sum()) / total
+    off = successes - share * trials
+    variance = float(off @ off) * groups / (groups - 1) / total**2
+    single = share * (1 - share) / total
+    effective = total / max(variance / single, 1.0) if single else total
+    return _score(share, effective, t_quantile(groups - 1, confidence))
 
 
 def mean_interval(values: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float, float]:

@@ -5,7 +5,8 @@ What follows from a layout is in `bench.judge.measure.intervals`, where the esti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,8 @@ class Design:
     units: str
     n_blocks: int
     n_prompts: int
+    block_weight: float = 1.0
+    """Sum of the squared weights of the blocks: variance of the mean over that of one block."""
 
     def contrast(self, log_values: np.ndarray) -> Estimate:
         """The ratio arm / baseline of exp(log_values), one value a run."""
@@ -65,6 +68,10 @@ class Design:
         """Geometric means of arm and baseline, with the weights of the contrast: their quotient is its ratio."""
         arm, baseline = (float(np.exp(side.mean(log_values, self.n_units))) for side in (self.arm, self.baseline))
         return arm, baseline
+
+    def units_of(self, log_values: np.ndarray) -> np.ndarray:
+        """(units,) log ratio of each unit."""
+        return self._logs(log_values)
 
     def _logs(self, log_values: np.ndarray) -> np.ndarray:
         made: np.ndarray = self.arm.by_unit(log_values, self.n_units) - self.baseline.by_unit(log_values, self.n_units)
@@ -95,7 +102,14 @@ def design(
     else:
         entries, units = _block_means(sides, {block: place for place, block in enumerate(shared)}), "blocks"
     n_units = 1 + max(unit for unit, _, _ in entries[0])
-    return Design(Side.of(entries[0]), Side.of(entries[1]), n_units, units, len(shared), len(names))
+    return Design(Side.of(entries[0]), Side.of(entries[1]), n_units, units, len(shared), len(names),
+                  _block_weight([prompt_of[block] for block in shared]))  # fmt: skip
+
+
+def _block_weight(prompts: Sequence[object]) -> float:
+    """Sum of squared weights of blocks: prompts weigh the same, and so do the blocks of a prompt."""
+    sizes = Counter(prompts)
+    return sum(1 / size for size in sizes.values()) / len(sizes) ** 2
 
 
 def class_masks(table: RunTable) -> dict[str, np.ndarray]:
@@ -110,13 +124,22 @@ def contrast_design(
     """The layout of a contrast over some runs, or all; the others get no weight."""
     # An arm of no other number keeps masked runs out without changing the length of the arrays.
     arms = table.arm_code if mask is None else np.where(mask, table.arm_code, -2)
-    return design(arms, table.block, table.prompt_code, table.order, table.code_of(arm), table.code_of(base))
+    return design(arms, table.block, table.text_code, table.order, table.code_of(arm), table.code_of(base))
 
 
 def pairs_design(table: RunTable, arm: str) -> Design | None:
     """The layout of a control arm against the baseline, over replicate pairs."""
     codes = table.code_of(arm), table.code_of("baseline")
-    return design(table.arm_code, table.block, table.prompt_code, table.order, *codes, pairs=True)
+    return design(table.arm_code, table.block, table.text_code, table.order, *codes, pairs=True)
+
+
+def block_pairs(table: RunTable, arm: str) -> dict[int, tuple[int, int]]:
+    """The two runs of an arm in each block that has two, in their order."""
+    mine = np.flatnonzero(table.of(arm)).tolist()
+    order = table.order
+    sides = _by_block(mine, table.block.tolist())
+    return {block: (min(runs, key=order.__getitem__), max(runs, key=order.__getitem__))
+            for block, runs in sides.items() if len(runs) == 2}  # fmt: skip
 
 
 def block_flags(blocks: np.ndarray, mask: np.ndarray) -> np.ndarray:

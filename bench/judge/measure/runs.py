@@ -96,6 +96,19 @@ class RunTable:
         return np.unique(self.prompt, return_inverse=True)[1]
 
     @cached_property
+    def text_code(self) -> np.ndarray:
+        """The texts that say something independent of each other: groups that share a prompt are one of them."""
+        codes, groups = self.prompt_code, [set(name.split("+")) for name in np.unique(self.prompt).tolist()]
+        if all(len(group) == 1 for group in groups):
+            return codes
+        one = list(range(len(groups)))
+        for place, group in enumerate(groups):
+            joined = {one[other] for other in range(place) if groups[other] & group}
+            one = [place if code in joined else code for code in one]
+        texts: np.ndarray = np.unique(np.array(one), return_inverse=True)[1][codes]
+        return texts
+
+    @cached_property
     def _masks(self) -> dict[str, np.ndarray]:
         return {name: self.arm_code == code for name, code in self._arms.items()}
 
@@ -134,6 +147,7 @@ def run_table(cell: StoredCell) -> RunTable:
     def total(values: np.ndarray) -> np.ndarray:
         return np.bincount(owner, weights=values, minlength=size)
 
+    startup, seconds, rebuilt = totals(turns, size)
     table = RunTable(
         run=ids,
         **{name: runs[name].astype(str) for name in ("arm", "prompt", "prompt_class")},
@@ -143,9 +157,9 @@ def run_table(cell: StoredCell) -> RunTable:
         tokens=count_runs(emits, ids, (turns["run"][started], turns["round"][started])),
         rounds=np.bincount(owner, minlength=size),
         startup_rounds=np.bincount(owner[started], minlength=size),
-        startup_seconds=total(turns["total_ns"] * 1e-9 * started),
-        seconds={name.removesuffix("_ns"): total(turns[name] * 1e-9) for name in TIMES},
-        rebuilt=total(turns["draft_ns"] * 1e-9 * (turns["redecoded"] > 0)),
+        startup_seconds=startup,
+        seconds=seconds,
+        rebuilt=rebuilt,
         counters={name: total(turns[name]).astype(np.int64) for name in COUNTERS},
         emits=emits,
         turns=turns,
@@ -153,6 +167,18 @@ def run_table(cell: StoredCell) -> RunTable:
     )
     _check(table)
     return table
+
+
+def totals(turns: dict[str, np.ndarray], size: int) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """Sums of the rounds' times over each of `size` runs: start-up rounds, every part, and drafting that decoded."""
+    owner = turns["owner"]
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(owner, weights=values, minlength=size)
+
+    seconds = {name.removesuffix("_ns"): total(turns[name] * 1e-9) for name in TIMES}
+    startup = total(turns["total_ns"] * 1e-9 * (turns["phase"] == "startup"))
+    return startup, seconds, total(turns["draft_ns"] * 1e-9 * (turns["redecoded"] > 0))
 
 
 def _check(table: RunTable) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.judge.measure.again import told as again_told
 from bench.judge.measure.decomposition import factors
+from bench.judge.measure.estimands import Both, both, depends_on_text, noise_of
 from bench.judge.measure.intervals import direction, known_mean
 from bench.judge.measure.layout import Design, block_flags, class_masks, contrast_design
 from bench.judge.measure.lossless import grade_arm, prompt_parts
@@ -25,9 +27,11 @@ SoloDesigns = tuple[Design, Design | None]
 
 def speedup_rows(case: Case) -> list[SpeedUp]:
     """All speed-up rows of a contrast cell. A class without a graded answer has no row."""
-    table, limits = case.runs, case.once(bounds)
+    table, plain, limits = case.settled, case.runs, case.once(bounds)
     together = int(table.concurrent[table.of("treatment")].max())
     bound = limits[-1].bound_tok_s if limits else float("nan")
+    noise, by_text = noise_of(np.log(table.rate) - case.stalls.unknown, table), depends_on_text(case)
+    about = {"concurrent": together, "again": again_told(case), "stalled_share": case.stalls.share}
     rows = []
     for name, mask in class_masks(table).items():
         design = contrast_design(table, mask)
@@ -36,28 +40,45 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
         if design is None or grade is None:
             continue
         solo = _solo_designs(table, mask)
-        shared = {"concurrent": together, "prompt_class": name, **grade.columns(), **_round_columns(table, design)}
+        shared = {**about, "prompt_class": name, **grade.columns(), **_round_columns(table, design)}
         for scope in SCOPES if together > 1 else (ANSWER,):
             divisor = np.log(table.concurrent) if scope == ANSWER else np.zeros(len(table.run))
+            found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses)
             rows.append(SpeedUp(**case.of_arm, **shared, scope=scope, **_speeds(table, design, divisor),
+                                **_intervals(found), **_with_stalls(plain, design, divisor),
                                 **_against_solo(solo, np.log(table.rate) - divisor),
                                 bound_tok_s=bound / (together if scope == ANSWER else 1)))  # fmt: skip
     return rows
+
+
+def _intervals(found: Both) -> dict[str, Any]:
+    """The ratio with both of its intervals, and which of them the row's own is."""
+    told = found.told
+    ends = {"ci": told, "noise": found.noise, "prompts": found.prompts}
+    columns = {f"{name}_{end}": value for name, one in ends.items() if one is not None
+               for end, value in zip(("low", "high"), one.interval(), strict=True)}  # fmt: skip
+    return {
+        "speedup": told.ratio, **columns, "speaks_of": found.speaks_of, "direction": direction(told),
+        "min_visible_effect": told.min_visible_effect, "n_blocks": told.n_blocks, "n_prompts": told.n_prompts,
+        "n_units": told.n_units, "units": told.units, "freedom": told.freedom,
+    }  # fmt: skip
+
+
+def _with_stalls(plain: RunTable, design: Design, divisor: np.ndarray) -> dict[str, Any]:
+    """The same ratio from the records as they are."""
+    found = design.contrast(np.log(plain.rate) - divisor)
+    low, high = found.interval()
+    return {"plain_speedup": found.ratio, "plain_low": low, "plain_high": high}
 
 
 def _speeds(table: RunTable, design: Design, divisor: np.ndarray) -> dict[str, Any]:
     """Rates and their ratios; `divisor` (runs) is the logarithm of what the rate of all streams is divided by."""
     log_rate = np.log(table.rate) - divisor
     tok_s, baseline = design.levels(log_rate)
-    estimate = design.contrast(log_rate)
-    low, high = estimate.interval()
     steady, counted = np.log(table.steady_rate) - divisor, np.log(table.counted_rate) - divisor
     counted_tok_s = design.levels(counted)[0]
     return {
-        "tok_s": tok_s, "baseline_tok_s": baseline, "speedup": estimate.ratio, "ci_low": low, "ci_high": high,
-        "direction": direction(estimate), "min_visible_effect": estimate.min_visible_effect,
-        "n_blocks": estimate.n_blocks, "n_prompts": estimate.n_prompts, "n_units": estimate.n_units,
-        "units": estimate.units, "aggregate_tok_s": design.levels(np.log(table.rate))[0],
+        "tok_s": tok_s, "baseline_tok_s": baseline, "aggregate_tok_s": design.levels(np.log(table.rate))[0],
         "steady_tok_s": design.levels(steady)[0], "steady_speedup": design.ratio(steady),
         "counted_tok_s": counted_tok_s, "counted_speedup": counted_tok_s / baseline,
     }  # fmt: skip

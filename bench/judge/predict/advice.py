@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,16 @@ import numpy as np
 from bench.judge.findings import MARK, Findings
 from bench.judge.measure.step_cost import expected_tokens
 from bench.judge.predict.cost_model import Prices, Terms, all_accepted, break_even
+from bench.judge.predict.pooled import (
+    apart,
+    arm_of,
+    fastest_settings,
+    of_one_text,
+    over_the_fastest,
+    pooled,
+    settings_of,
+    together,
+)
 from bench.judge.tables.contrast import AGGREGATE, DIVERGENT
 from pti_loop.parameters import Spec, declared
 
@@ -41,8 +52,13 @@ class Choice:
     several: bool
     verdict: str
     row: Row
-    """Speed-up row of the arm: the best one, whether it is worth anything or not."""
+    """Speed-up of the arm over all its cells: the best one, whether it is worth anything or not. Its interval holds
+    together with those of all arms and kinds of text that were looked at."""
     prediction: Row | None
+    settings: tuple[str, ...] = ()
+    """Settings of the engine that belong to the advice, as overrides: others were measured too."""
+    other_draft: Row | None = None
+    """Speed-up of the same arm with the draft length that is predicted to be best, where that was measured."""
 
 
 @dataclass(frozen=True)
@@ -145,11 +161,6 @@ def _key(row: Row) -> tuple[Any, ...]:
     return row["cells"][0], row["prompt_class"]
 
 
-def arm_of(row: Row) -> tuple[Any, ...]:
-    """What tells one arm from another, whatever its temperature."""
-    return row["method"], row["streams"], *sorted(row["parameters"].items())
-
-
 def _prices(rows: list[Row]) -> Prices | None:
     """The curve for several tokens of one sequence, or the other one where that was not timed."""
     rows = [row for row in rows if not row["void"]]
@@ -161,22 +172,43 @@ def _prices(rows: list[Row]) -> Prices | None:
     return Prices({width: cost for width, cost in sorted(costs.items()) if np.isfinite(cost)})
 
 
-def _choices(rows: list[Row], predictions: dict[tuple[Any, ...], Row]) -> list[Choice]:
+def _choices(rows: list[Any], predictions: dict[tuple[Any, ...], Row]) -> list[Choice]:
     """The best arm by temperature and prompt class, one answer at a time and in sum over streams apart."""
-    groups: dict[tuple[bool, float, str], list[Row]] = {}
-    for row in rows:
+    groups: dict[tuple[bool, float, str], list[Any]] = {}
+    for row in pooled(rows):
         several = row["scope"] == AGGREGATE
         # What one of several answers gets is no speed of one answer: nobody decodes several to get one.
         if several or row["concurrent"] == 1:
             groups.setdefault((several, row["temperature"], row["prompt_class"]), []).append(row)
-    found = []
+    groups = {group: members for group, members in groups.items() if group[2] != MIXED}
+    looked_at: Counter[tuple[bool, float]] = Counter()
+    for (several, temperature, _), members in groups.items():
+        looked_at[several, temperature] += len(members)
+    named, found = apart(rows), []
     for (several, temperature, name), members in sorted(groups.items(), key=lambda item: _order(item[0])):
-        if name == MIXED:
-            continue
-        best = max(members, key=lambda row: (row["ci_low"] > 1, row["speedup"]))
-        verdict = USE if best["ci_low"] > 1 else PERHAPS if best["speedup"] > 1 else PLAIN
-        found.append(Choice(temperature, name, several, verdict, best, predictions.get(_key(best))))
+        # The best of many looks better than it is, so what is used has to hold together with all that was looked at.
+        held = [together(row, looked_at[several, temperature]) for row in over_the_fastest(members)]
+        best = max(held, key=lambda row: (_shown(row), row["speedup"]))
+        verdict = USE if _shown(best) else PERHAPS if best["speedup"] > 1 else PLAIN
+        told = predictions.get(_key(best))
+        under = fastest_settings(members) if verdict == PLAIN else dict(settings_of(best))
+        settings = tuple(f"{setting}={under[setting]}" for setting in named)
+        draft = _measured_draft(held, best, told)
+        found.append(Choice(temperature, name, several, verdict, best, told, settings, draft))
     return found
+
+
+def _shown(row: Row) -> bool:
+    """Whether a row shows a gain. One text does not, however often it was run."""
+    return bool(row["ci_low"] > 1) and not of_one_text(row)
+
+
+def _measured_draft(rows: Sequence[Row], best: Row, told: Row | None) -> Row | None:
+    """The same arm with the draft length that is predicted to be best, where a cell has it."""
+    if told is None or not np.isfinite(told["best_draft"]):
+        return None
+    wanted = {**best["parameters"], "draft": int(told["best_draft"])}
+    return next((row for row in rows if row["method"] == best["method"] and row["parameters"] == wanted), None)
 
 
 def _order(group: tuple[bool, float, str]) -> tuple[Any, ...]:
@@ -184,13 +216,13 @@ def _order(group: tuple[bool, float, str]) -> tuple[Any, ...]:
     return several, temperature, name != "all", name
 
 
-def _slow(rows: list[Row]) -> list[Row]:
+def _slow(rows: list[Any]) -> list[Row]:
     """One row an arm that is slower than plain decoding in every scope and at every temperature: its best one."""
-    by_arm: dict[tuple[Any, ...], list[Row]] = {}
+    by_arm: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
         if row["prompt_class"] == "all":
             by_arm.setdefault(arm_of(row), []).append(row)
-    best = [max(members, key=lambda row: row["speedup"]) for members in by_arm.values()]
+    best = [max(pooled(members), key=lambda row: row["speedup"]) for members in by_arm.values()]
     slow = [row for row in best if row["speedup"] < 1 or row["lossless"] == DIVERGENT]
     return sorted(slow, key=lambda row: -row["speedup"])
 
@@ -266,8 +298,14 @@ def _longer(choices: list[Choice]) -> list[Missing]:
             parameters = one.row["parameters"] | {"draft": int(told["best_draft"])}
             parameters |= {"adaptive": False} if "adaptive" in parameters else {}
             words = sweep_words(one.row, parameters)
-            found[words] = Missing(f"draft {int(told['best_draft'])}, predicted {told['best_speedup']:.2f}", words)
+            found[words] = Missing(_predicted(told), words)
     return list(found.values())
+
+
+def _predicted(told: Row) -> str:
+    """A draft length with what is predicted of it."""
+    return (f"draft {int(told['best_draft'])}, predicted {told['best_speedup']:.2f} "
+            f"({told['best_low']:.2f} to {told['best_high']:.2f})")  # fmt: skip
 
 
 def sweep_words(row: Row, parameters: Mapping[str, Any] | None = None) -> tuple[str, ...]:

@@ -39,6 +39,9 @@ class Table:
 _ROWS, _MEASURE, _CONTROLS = "bench.judge.tables", "bench.judge.measure", "bench.judge.controls"
 TABLES: dict[str, Table] = {
     "speedup": Table(f"{_ROWS}.contrast:SpeedUp", f"{_MEASURE}.speedup:speedup_rows"),
+    "stalls": Table(f"{_ROWS}.contrast:Stall", "bench.judge.controls.stalls:stall_rows"),
+    "contexts": Table(f"{_ROWS}.cell:Contexts", gathered_by="bench.judge.measure.again:reading",
+                      joined_by="bench.judge.measure.again:context_rows"),
     "step_cost": Table(f"{_ROWS}.machine:StepCost", f"{_MEASURE}.step_cost:step_cost_rows", (PROFILE,)),
     "acceptance": Table(f"{_ROWS}.contrast:Acceptance", f"{_MEASURE}.acceptance:acceptance_rows"),
     "domain": Table(f"{_ROWS}.domain:Domain", gathered_by=f"{_MEASURE}.domain:answers_of",
@@ -64,7 +67,8 @@ TABLES: dict[str, Table] = {
 _INVARIANTS = "bench.judge.invariants:invariants"
 CONTROLS = {
     CONTRAST: (
-        _INVARIANTS, f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.conditions:conditions",
+        _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls",
+        f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.conditions:conditions",
         f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
         f"{_MEASURE}.sampled_tokens:distribution_control",
     ),

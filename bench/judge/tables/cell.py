@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.judge.columns import column, table
+from bench.judge.columns import RATIO, SHARE, column, table
 from bench.judge.tables.base import ArmFact, Fact
 
 DAMAGED = "damaged"
@@ -56,3 +56,20 @@ class ControlRow(Fact):
     ci_low: float = column("lower end of the interval of `value`", decimals=3)
     ci_high: float = column("upper end of the interval of `value`", decimals=3)
     sentence: str = column("what it says", words="what it says")
+
+
+@table
+class Contexts(Fact):
+    """A/A of all sound cells of a machine and build together: whether two contexts of one kind are equally fast.
+
+    A context is made once a cell, so more blocks never average what one has over another.
+    """
+
+    again: float = column("second baseline over the first, mean over cells", RATIO, decimals=4, words="A/A",
+                          interval="ci")  # fmt: skip
+    ci_low: float = column("lower end of the interval of `again`", RATIO)
+    ci_high: float = column("upper end of the interval of `again`", RATIO)
+    spread: float = column("standard deviation between contexts beyond the noise of their runs; it is in every "
+                           "interval of a speed-up", SHARE, decimals=2, words="between contexts")  # fmt: skip
+    half_width: float = column("what that alone makes of an interval", SHARE, decimals=1, words="half width by it")
+    readings: int = column("cells with A/A")

@@ -15,6 +15,11 @@ GRADES = (IDENTICAL, NEAR_TIE, DIVERGENT)
 ANSWER, AGGREGATE = "answer", "aggregate"
 SCOPES = (ANSWER, AGGREGATE)
 """What a speed is that of: what one reader waits for, or the sum over several answers."""
+THESE, LIKE_THESE = "these texts", "texts like these"
+"""What an interval speaks of: the very prompts that were run, on this machine, or others of their kind too."""
+SPOKEN_OF = (THESE, LIKE_THESE)
+CANNOT_TELL = "cannot tell"
+"""What A/A says where it is too wide for the effect beside it."""
 
 
 @table
@@ -32,8 +37,24 @@ class SpeedUp(ArmFact):
                                    scaled_by="speedup", decimals=1, words="plain tok/s")  # fmt: skip
     speedup: float = column("ratio of the two, a geometric mean in which every prompt weighs the same", RATIO,
                             decimals=2, words="speed-up", interval="ci", metric=("speedup", "aggregate"))  # fmt: skip
-    ci_low: float = column("lower end of the interval of `speedup`", RATIO)
-    ci_high: float = column("upper end of the interval of `speedup`", RATIO)
+    ci_low: float = column("lower end of the interval of `speedup`, for what `speaks_of` says", RATIO)
+    ci_high: float = column("upper end of the interval of `speedup`, for what `speaks_of` says", RATIO)
+    speaks_of: str = column("estimand of the interval: `these texts` on this machine, or `texts like these`",
+                            words="interval speaks of", default=THESE)  # fmt: skip
+    noise_low: float = column("lower end for these texts on this machine: the spread between two runs of one work",
+                              RATIO, default=NAN)  # fmt: skip
+    noise_high: float = column("upper end for these texts on this machine", RATIO, default=NAN)
+    prompts_low: float = column("lower end over prompts: for texts like these, where `speaks_of` says so", RATIO,
+                                default=NAN)  # fmt: skip
+    prompts_high: float = column("upper end over prompts", RATIO, default=NAN)
+    plain_speedup: float = column("`speedup` with every stall in it", RATIO, decimals=2, words="with stalls",
+                                  interval="plain", default=NAN)  # fmt: skip
+    plain_low: float = column("lower end of the interval of `plain_speedup`, over prompts", RATIO, default=NAN)
+    plain_high: float = column("upper end of the interval of `plain_speedup`, over prompts", RATIO, default=NAN)
+    stalled_share: float = column("share of the arms' time that stalls took, which no estimate has in it", SHARE,
+                                  decimals=1, words="stalled", default=NAN)  # fmt: skip
+    again: str = column("what A/A says: `ok`, `cannot tell` where it is too wide for the effect, or `none`",
+                        words="A/A", default="none")  # fmt: skip
     counted_tok_s: float = column("every emit call counted, a token said again too: no speed", "tok/s",
                                   scaled_by="speedup", decimals=1, words="counted tok/s")  # fmt: skip
     aggregate_tok_s: float = column("distinct tokens a second in sum over answers, whatever the scope", "tok/s",
@@ -47,11 +68,13 @@ class SpeedUp(ArmFact):
     divergent_prompts: int = column("prompts with a divergent answer")
     divergent_names: str = column("their ids")
     direction: str = column("faster or slower; inconclusive where the interval spans 1")
-    min_visible_effect: float = column("smallest ratio above 1 that so many units tell from 1 in 80 % of runs", RATIO,
+    min_visible_effect: float = column("smallest ratio above 1 seen in 80 % of such runs, by an upper bound of the "
+                                       "spread", RATIO,
                                        decimals=3, words="smallest visible effect")  # fmt: skip
     n_blocks: int = column("balanced groups of runs")
-    n_prompts: int = column("prompts")
+    n_prompts: int = column("prompts; groups that share one count once")
     n_units: int = column("units of the interval")
+    freedom: float = column("degrees of freedom of the interval", default=1.0)
     units: str = column("what they are: prompts, blocks or replicate pairs")
     concurrent: int = column("answers that were decoded at the same time")
     counted_speedup: float = column("`counted_tok_s` over `baseline_tok_s`", RATIO, scaled_by="speedup")
@@ -85,6 +108,30 @@ class SpeedUp(ArmFact):
             raise RecordError("a speed-up without a lossless grade says nothing: grade the answers first")
         if self.scope not in SCOPES:
             raise RecordError(f"scope '{self.scope}' is neither {' nor '.join(SCOPES)}")
+        if self.speaks_of not in SPOKEN_OF:
+            raise RecordError(f"an interval speaks of {' or of '.join(SPOKEN_OF)}, not of '{self.speaks_of}'")
+
+
+@table
+class Stall(Fact):
+    """Time that one of two runs of identical work lost. It is in the records, and in no estimate."""
+
+    cell: str = column("id of the cell")
+    run: int = column("number of the run in its cell")
+    arm: str = column("arm of the run")
+    block: int = column("block of the run")
+    prompt: str = column("prompt or prompts of the run")
+    round: int | None = column("the round; -1 is time between rounds, `n/a` several that lost less than 5 % each")
+    rounds: int = column("how many rounds the row is about")
+    lost_ms: float = column("time lost", "ms", decimals=1, words="lost ms")
+    took_ms: float = column("what the rounds took", "ms", decimals=1, words="took ms")
+    other_ms: float = column("what the same work takes without", "ms", decimals=1, words="instead of ms")
+    share: float = column("time lost over the run's time without stalls", SHARE, decimals=0, words="of the run")
+    held_against: str = column("the other run of the block, or rounds of the same shape where that did other work")
+    load: float = column("processes of the machine that ran or waited, by the run's record", default=NAN)
+    other_cpus: float = column("CPUs' worth of time that everything else took", decimals=2, words="others' CPUs",
+                               default=NAN)  # fmt: skip
+    steal: float = column("CPUs' worth of time that the hypervisor gave to others", decimals=2, default=NAN)
 
 
 @table
@@ -99,6 +146,7 @@ class Acceptance(ArmFact):
     rate: float = column("accepted over tested", SHARE, decimals=1, interval="ci", metric="acceptance")
     ci_low: float = column("lower end of the interval of `rate`", SHARE, decimals=1)
     ci_high: float = column("upper end of the interval of `rate`", SHARE, decimals=1)
+    clusters: int = column("texts that the interval is over, or runs where there is one text", default=0)
     collision_mean: float = column("mean sum of p(x)^2: how often two independent draws agree", SHARE, decimals=1,
                                    words="collision probability")  # fmt: skip
     collision_draws: int = column("draws of which it is known")

@@ -76,6 +76,7 @@ def _contents(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> dict[
     """What the page says, whichever figures there are."""
     return {
         "totals": verdicts.totals(claims),
+        "on_intervals": verdicts.on_intervals(claims),
         "claims": _verdict_table(claims, index) if claims else None,
         "meaning": MEANINGS,
         "sections": [_inert(section) for section in (*all_sections(tables, claims, index), *kernel_sections(tables))],

@@ -38,6 +38,7 @@ def speedup(tables: Ordered, index: CellIndex) -> Section:
         ("arm", lambda row: describe(row, index)),
         *map(unless_void, shown("speedup", "speedup")),
         unless_void(limits("speedup", "speedup"), MISSING),
+        *shown("speedup", "speaks_of", "plain_speedup"),
         *shown("speedup", "tok_s", "baseline_tok_s", "counted_tok_s", "aggregate_tok_s", "steady_speedup",
                "solo_speedup"),
         ("tokens a round / round cost", _factors),
@@ -59,6 +60,25 @@ def _factors(row: Row) -> str:
     tokens, cost, product = (fixed(row.get(name), 2) for name in
                              ("tokens_per_round", "relative_round_cost", "product_speedup"))  # fmt: skip
     return MISSING if MISSING in (tokens, cost) else f"{tokens} / {cost} = {product}"
+
+
+def stalls(tables: Ordered, index: CellIndex) -> Section:
+    rows = sorted(tables.rows("stalls"), key=lambda row: -float(row["lost_ms"]))
+    columns: list[Column] = [
+        *shown("stalls", "run", "arm", "block", "round", "rounds", "lost_ms", "took_ms", "other_ms", "share",
+               "other_cpus", "steal"),
+        ("cells", ids_of),
+    ]
+    made = by_group(rows, columns, index, "stalls.csv")
+    told: list[Column] = [*shown("contexts", "again"), limits("contexts", "again"),
+                          *shown("contexts", "spread", "half_width", "readings")]  # fmt: skip
+    made += by_group(tables.rows("contexts"), told, index, "contexts.csv")
+    intro = (
+        "Time that one of two runs of identical work lost and the other did not. It is in the records and in no "
+        "estimate; `plain_speedup` in `speedup.csv` has it in. Behind it, A/A of all cells of a machine together: what "
+        "contexts differ by is in every interval."
+    )
+    return Section("stalls", "Stalls, and contexts", intro, "No run lost 5 % of its time to a stall.", made)
 
 
 def round_time(tables: Ordered, index: CellIndex) -> Section:
@@ -167,6 +187,6 @@ def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Sect
 
 
 def all_sections(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> list[Section]:
-    makers = (speedup, round_time, step_cost, predictions, acceptance, distribution, domain, memory, controls,
+    makers = (speedup, stalls, round_time, step_cost, predictions, acceptance, distribution, domain, memory, controls,
               peers, failures)
     return [*damaged(tables), *(make(tables, index) for make in makers), provenance(tables, claims, index)]

@@ -28,6 +28,12 @@ def totals(claims: Sequence[Row]) -> list[tuple[str, int]]:
     return [(verdict, counts[verdict]) for verdict in (*VERDICTS, *others)]
 
 
+def on_intervals(claims: Sequence[Row]) -> int:
+    """How many verdicts were decided by an interval, so that chance has a part in them."""
+    return sum(verdict_of(claim) in ("reproduced", "refuted") and line(get(claim, "judged_by")) == "records"
+               and plain(claim.get("ci_low")) != plain(claim.get("ci_high")) for claim in claims)  # fmt: skip
+
+
 def with_unit(value: object, unit: object) -> str:
     """`1.96x`, `38.1 tok/s`, `0.71`: a value and its unit, where the unit says something."""
     text, unit = line(number(value)), line(unit)

@@ -39,12 +39,16 @@ def print_advice(advice: Advice, folder: Path, model_word: str, console: Console
     console.print()
     if advice.choices:
         console.print(_choices(advice.choices))
+        if all(one.verdict != USE for one in advice.choices):
+            shown = "" if all(one.verdict == PLAIN for one in advice.choices) else "shown to be "
+            say(f"Nothing measured here is {shown}faster than plain decoding.", "bold")
     else:
         say("No sound contrast: nothing was measured that could be advised.")
     if advice.rejected:
         say("\nNot worth it here:", "bold")
         for arm in advice.rejected:
-            say(f"  {describe(arm.row, _NO_CELLS)}: {fixed(arm.row['speedup'], 2)}x; {arm.reason}")
+            within = interval(arm.row["ci_low"], arm.row["ci_high"])
+            say(f"  {describe(arm.row, _NO_CELLS)}: {fixed(arm.row['speedup'], 2)}x ({within}); {arm.reason}")
     for method, reason in advice.unsupported:
         say(f"  {method}: cannot run with this model: {reason}")
     if advice.drafters:
@@ -76,12 +80,12 @@ def _choices(choices: Sequence[Choice]) -> Table:
 
     table = _table(("T", "right"), ("text", "left"), ("use", "left"), ("speed-up", "right"), ("95 %", "right"),
                    ("best draft", "right"))  # fmt: skip
-    for members in _lines(choices):
-        one = max(members, key=lambda choice: choice.row["speedup"])
+    for one in choices:
         row = one.row
         name = describe({**row, "temperature": None, "scope": None}, _NO_CELLS)
         told = {USE: name, PERHAPS: f"perhaps {name}", PLAIN: f"plain decoding (not {name})"}[one.verdict]
-        text = ", ".join(member.prompt_class for member in members)
+        told += f" with {' '.join(one.settings)}" if one.settings else ""
+        text = one.prompt_class
         text += f": {number(row['concurrent'])} answers at once" if one.several else ""
         table.add_row(
             number(one.temperature), Text(plain_text(text)),
@@ -91,23 +95,19 @@ def _choices(choices: Sequence[Choice]) -> Table:
     return table
 
 
-def _lines(choices: Sequence[Choice]) -> list[list[Choice]]:
-    """Choices by line: kinds of text that are best decoded plainly share one, which tells the best of the others."""
-    lines: dict[tuple[object, ...], list[Choice]] = {}
-    for place, one in enumerate(choices):
-        key = (one.several, one.temperature, -1 if one.verdict == PLAIN else place)
-        lines.setdefault(key, []).append(one)
-    return list(lines.values())
-
-
 def _draft(one: Choice) -> str:
-    """`3: 1.20`, marked where the length lies beyond the depths that were tested."""
+    """`3: 1.20 (1.10 to 1.31)`, with what it is: measured by a cell of its own, or from the depths that were tested."""
     told = one.prediction or {}
     best = get(told, "best_draft")
     if best is None:
         return MISSING
+    if one.other_draft is not None:
+        row = one.other_draft
+        return f"{number(best)}: {fixed(row['speedup'], 2)} ({interval(row['ci_low'], row['ci_high'])}), measured"
     kind = get(told, "best_kind")
-    return f"{number(best)}: {fixed(told.get('best_speedup'), 2)}" + ("" if kind == "measured" else f" ({kind})")
+    within = interval(told.get("best_low"), told.get("best_high"))
+    return (f"{number(best)}: {fixed(told.get('best_speedup'), 2)} ({within}), "
+            f"{'predicted' if kind == 'measured' else kind}")  # fmt: skip
 
 
 def _drafters(drafters: Sequence[Drafter]) -> Table:

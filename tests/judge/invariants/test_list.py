@@ -37,6 +37,13 @@ def test_a_sound_cell_says_how_many_hold():
     assert invariants(case_of(profile_cell({1: 50, 2: 55})))[0].severity == "ok"
 
 
+def test_an_id_that_cannot_be_recomputed_is_told():
+    told = {cell.cell: invariants(case_of(cell))[0].sentence for cell in load_cells(ROOT / "results" / "reference")
+            if cell.config.get("method", {}).get("name") in ("adapter", "lookup")}  # fmt: skip
+    assert "cannot be recomputed" in told["1a115669726f"]
+    assert "cannot be recomputed" not in told["9528e9b90995"]
+
+
 def test_a_void_profile_has_no_row_and_prices_nothing():
     wrong = profile_cell({1: 50, 2: 55})
     wrong.steps.loc[wrong.steps["width"] == 2, "decode_ns"] = 1

@@ -86,6 +86,12 @@ def test_a_time_below_that_of_a_plain_read_is_void(tmp_path) -> None:
     assert not rows_of(tmp_path / "x", case(share=1.001))[0]["void"]
 
 
+def test_a_void_time_is_no_best_single(tmp_path) -> None:
+    impossible, ours = rows_of(tmp_path, case("quick", share=1.2) + case("ours", share=0.9))
+    assert impossible["void"]
+    assert ours["cost_over_best_single"] == pytest.approx(1.0)
+
+
 def test_more_than_the_chip_can_read_is_void_when_cold(tmp_path) -> None:
     assert "chip's peak" in rows_of(tmp_path, case(share=0.9), peak_gb_s=3000.0)[0]["void_reason"]
     assert not rows_of(tmp_path / "x", case(share=0.9, cache="warm"), peak_gb_s=3000.0)[0]["void"]

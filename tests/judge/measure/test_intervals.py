@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench.judge.measure.intervals import Estimate, detectable_shift, direction, mean_estimate, mean_interval, wilson
+from bench.judge.measure.intervals import (
+    Estimate,
+    clustered_share,
+    detectable_shift,
+    direction,
+    mean_estimate,
+    mean_interval,
+    skewness,
+    wilson,
+)
 from bench.judge.measure.layout import design
 
 
@@ -120,7 +129,32 @@ def test_smallest_visible_effect_is_seen_in_80_percent(df: int) -> None:
 
 def test_min_visible_effect_is_a_ratio() -> None:
     found = Estimate(0.0, 0.01, 6, "prompts")
-    assert found.min_visible_effect == pytest.approx(np.exp(0.01 * detectable_shift(5)))
+    upper = np.sqrt(5 / stats.chi2.ppf(0.2, 5))
+    assert found.min_visible_effect == pytest.approx(np.exp(0.01 * detectable_shift(5) * upper))
+
+
+def test_shares_of_texts_that_differ_hold_the_truth_and_independent_ones_are_no_narrower_than_wilson() -> None:
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(400):
+        chances = rng.normal(0.6, 0.1, 6)
+        hits = rng.binomial(100, chances).astype(float)
+        low, high = clustered_share(hits, np.full(6, 100.0))
+        held += low <= 0.6 <= high
+        single = wilson(float(hits.sum()), 600)
+        assert low <= single[0] and single[1] <= high
+    assert 0.92 <= held / 400 <= 0.99
+
+
+def test_an_interval_of_skewed_units_reaches_further_to_the_long_side() -> None:
+    plain = Estimate(0.0, 0.1, 30, "prompts")
+    skewed = Estimate(0.0, 0.1, 30, "prompts", skew=1.5)
+    assert skewed.interval()[1] > plain.interval()[1] * 1.02
+    assert skewed.interval()[0] == pytest.approx(plain.interval()[0])
+
+
+def test_skewness_agrees_with_scipy() -> None:
+    values = np.random.default_rng(5).exponential(1.0, 25)
+    assert skewness(values) == pytest.approx(stats.skew(values, bias=False))
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(0, 10), (10, 10), (9, 19), (1, 328), (236, 328), (0, 1)])

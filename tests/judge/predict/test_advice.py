@@ -170,3 +170,39 @@ def test_missing_predictions_are_no_numbers() -> None:
     one = choice(advice, "code")
     assert one.prediction is not None
     assert np.isfinite(one.prediction["predicted"])
+
+
+def test_a_lucky_cell_does_not_speak_for_its_arm() -> None:
+    """Two lucky blocks at 1.06 and sixteen sound ones at 0.93."""
+    lucky = guess_cell(replace(FAST, round_ms=94.3), blocks=2, cell="lucky0000000")
+    sound = guess_cell(replace(FAST, round_ms=107.5), blocks=16, cell="sound0000000")
+    one = choice(advised(lucky, sound), "all")
+    assert one.verdict == PLAIN and one.row["speedup"] < 1
+    assert one.row["cells"] == ["lucky0000000", "sound0000000"] and one.row["n_blocks"] == 18
+
+
+def test_an_arm_is_held_against_the_fastest_plain_decoding_and_its_settings_are_told() -> None:
+    def threads(count: int, cell: str, arm: Arm, pace: float) -> Cell:
+        made = guess_cell(arm, cell=cell, noise=lambda arm, block, order: pace * wobble(arm, block, order))
+        made.config["engine"] = {**(made.config.get("engine") or {}), "threads": count}
+        return made
+
+    slow = threads(1, "thread100000", FAST, 2.0)
+    fast = threads(2, "thread200000", replace(FAST, round_ms=105.0), 1.0)
+    one = choice(advised(slow, fast), "all")
+    # 1.6 over plain decoding that takes twice as long is 0.8 of plain decoding with two threads.
+    assert one.verdict == PLAIN and "threads=2" in one.settings
+
+
+def test_one_text_is_no_advice() -> None:
+    one = choice(advised(guess_cell(FAST, blocks=1)), "all")
+    assert one.verdict == PERHAPS
+
+
+def test_what_is_used_holds_together_with_every_row_that_was_looked_at() -> None:
+    alone = choice(advised(guess_cell(FAST)), "all").row
+    others = [guess_cell(SLOW, cell=f"slow{place:08d}", method={"name": "lookup", "draft": place + 1})
+              for place in range(6)]  # fmt: skip
+    among = choice(advised(guess_cell(FAST), *others), "all").row
+    assert among["speedup"] == pytest.approx(alone["speedup"])
+    assert among["ci_low"] < alone["ci_low"]

@@ -1,0 +1,224 @@
+"""Stalls: time that one of two runs of identical work lost and the other did not, found round by round.
+
+Fixed before any run. A block decodes the same work twice with each arm. A round that took longer than the same round of
+the other run, by more than `allowed`, lost time to something outside: it counts with the time of the other one. What is
+slow in both stays, such as a change of width. The records keep every stall; the estimate has none.
+
+Work is identical where both runs have the same rounds: phase, width, guesses and decodes. Where an arm's are not (above
+temperature 0, with another seed), a round is held against the median of the arm's rounds of its shape behind the same
+shape, and only twice as long is a stall. The arms of a block are always treated alike. It knows no method, and not what
+took the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bench.judge.measure.runs import TIMES, RunTable, totals
+
+USUAL_TIMES = 6.0
+"""How many times the cell's usual difference between two rounds of the same work is no stall yet."""
+LEAST, MOST = float(np.log(1.10)), float(np.log(2.0))
+"""No round within 10 % of the other is a stall, and every round that took twice as long is one."""
+FEWEST = 5
+"""Rounds of a shape whose median says how long it takes."""
+LISTED = 0.05
+"""A round that lost this share of its run has a row of its own; so have a run's others together."""
+BETWEEN, SEVERAL = -1, None
+"""In place of a round's number: time between rounds, and several short ones."""
+SHAPE = ("width", "drafted", "redecoded")
+_OF_THE_WORK = ("_arms", "arm_code", "prompt_code", "text_code", "_masks", "concurrent", "confirmed")
+"""What is computed once of a table and does not depend on its times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Time that a run lost: in which round, how much, and what the same work took elsewhere. Times in seconds."""
+
+    run: int
+    """Index of the run in its table."""
+    round: int | None
+    rounds: int
+    lost: float
+    took: float
+    other: float
+    share: float
+    """Lost over the run's time without stalls."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The runs of a cell without their stalls."""
+
+    table: RunTable
+    stalls: tuple[Stall, ...]
+    lost: np.ndarray
+    """(runs,) seconds that each run lost, in rounds that have no row of their own too."""
+    allowed: float
+    """Log ratio up to which two rounds of the same work differ without a stall."""
+    unknown: np.ndarray
+    """(runs,) log of the run's time with its stalled rounds up to twice as long as they count, over its time without:
+    what was replaced might be noise as well, and the estimate of the noise has that in it."""
+    paired: np.ndarray
+    """(runs,) whether the run was held against its twin; the others against rounds of their shape."""
+
+    @property
+    def share(self) -> float:
+        """Share of the cell's time that stalls took."""
+        lost = float(self.lost.sum())
+        return lost / (lost + float(self.table.window.sum()))
+
+
+def settled(table: RunTable) -> Settled:
+    """The runs without stalls, and the stalls."""
+    order = np.lexsort((table.turns["round"], table.turns["owner"]))
+    starts = np.concatenate([[0], np.cumsum(table.rounds)])
+    total = table.turns["total_ns"][order].astype(float)
+    twin, paired = _twins(table, order, starts)
+    allowed = _allowed(total, twin)
+    expected = np.where(twin >= 0, total[np.maximum(twin, 0)], np.nan)
+    loose = ~np.repeat(paired, table.rounds)
+    if loose.any():
+        expected[loose] = _usual(table, order, starts, total)[loose]
+    limit = np.where(loose, MOST, allowed)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        stalled = np.log(total / expected) > limit
+    gaps = _gaps(table, total, starts, paired)
+    lost = np.add.reduceat(np.where(stalled, total - expected, 0.0), starts[:-1]) * 1e-9 + gaps
+    if not lost.any():
+        return Settled(table, (), lost, allowed, lost, paired)
+    made = _without(table, order, stalled, expected, twin, gaps)
+    found = tuple(_listed(table, made, order, starts, stalled, expected, total, gaps))
+    might = np.where(stalled, np.minimum(total - expected, expected * (np.exp(MOST) - 1)), 0.0)
+    # A run that counts as the other does brings that one's whole error into the mean of the two. Half of the time it is
+    # the odd one, so the squares of these errors are half of what twice the distance would make.
+    unknown = np.sqrt(2) * np.log1p(np.add.reduceat(might, starts[:-1]) * 1e-9 / made.window)
+    return Settled(made, found, lost, allowed, unknown, paired)
+
+
+def _twins(table: RunTable, order: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each round in `order` the same round of the other run, -1 where there is none; and which runs have a twin.
+
+    A block counts only as a whole: were one arm held against its twin and the other not, they would not be alike.
+    """
+    twin = np.full(len(order), -1, dtype=np.int64)
+    other = _other_runs(table)
+    same = other >= 0
+    same &= table.rounds == table.rounds[other]
+    runs = np.flatnonzero(same)
+    sizes = table.rounds[runs]
+    steps = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    here = np.repeat(starts[runs], sizes) + steps
+    there = np.repeat(starts[other[runs]], sizes) + steps
+    differs = np.zeros(len(here), dtype=bool)
+    for name in ("phase", *SHAPE):
+        column = table.turns[name][order]
+        differs |= column[here] != column[there]
+    same[np.repeat(runs, sizes)[differs]] = False
+    whole = np.ones(int(table.block.max()) + 1, dtype=bool)
+    whole[table.block[~same]] = False
+    paired = whole[table.block]
+    kept = paired[np.repeat(runs, sizes)]
+    twin[here[kept]] = there[kept]
+    return twin, paired
+
+
+def _other_runs(table: RunTable) -> np.ndarray:
+    """(runs,) index of the other run of the same arm in the same block; -1 where it has not exactly two."""
+    key = table.block * (int(table.arm_code.max()) + 1) + table.arm_code
+    order = np.argsort(key, kind="stable")
+    _, first, count = np.unique(key[order], return_index=True, return_counts=True)
+    other = np.full(len(key), -1, dtype=np.int64)
+    pairs = first[count == 2]
+    other[order[pairs]], other[order[pairs + 1]] = order[pairs + 1], order[pairs]
+    return other
+
+
+def _allowed(total: np.ndarray, twin: np.ndarray) -> float:
+    """How far two rounds of the same work differ in this cell without a stall, as a log ratio."""
+    known = np.flatnonzero(twin >= 0)
+    if not len(known):
+        return MOST
+    with np.errstate(divide="ignore", invalid="ignore"):
+        usual = float(np.median(np.abs(np.log(total[known] / total[twin[known]]))))
+    return float(np.clip(USUAL_TIMES * usual, LEAST, MOST)) if np.isfinite(usual) else MOST
+
+
+def _usual(table: RunTable, order: np.ndarray, starts: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """Median time of the arm's rounds of each round's shape behind the same shape; nan where there are few."""
+    parts = [table.turns[name][order].astype(np.int64) for name in SHAPE]
+    shape = np.zeros(len(order), dtype=np.int64)
+    for part in (table.arm_code[table.turns["owner"][order]], *parts):
+        shape = shape * (int(part.max(initial=0)) + 1) + part
+    shape = np.unique(shape, return_inverse=True)[1]
+    before = np.concatenate([[-1], shape[:-1]])
+    before[starts[:-1]] = -1
+    behind = _medians((before + 1) * (int(shape.max(initial=0)) + 1) + shape, total)
+    return np.where(np.isnan(behind), _medians(shape, total), behind)
+
+
+def _medians(values: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """Of each round the median time of those with its value; nan where they are few."""
+    kinds, kind = np.unique(values, return_inverse=True)
+    usual = np.full(len(kinds), np.nan)
+    rank = np.lexsort((total, kind))
+    count = np.bincount(kind, minlength=len(kinds))
+    ends = np.cumsum(count)
+    enough = count >= FEWEST
+    low, high = (ends - count + (count - 1) // 2)[enough], (ends - count + count // 2)[enough]
+    usual[enough] = (total[rank[low]] + total[rank[high]]) / 2
+    return usual[kind]
+
+
+def _gaps(table: RunTable, total: np.ndarray, starts: np.ndarray, paired: np.ndarray) -> np.ndarray:
+    """(runs,) seconds between rounds that only one of two runs took, where they are more than 10 % of the other run."""
+    between = table.window - np.add.reduceat(total, starts[:-1]) * 1e-9
+    other = np.where(paired, _other_runs(table), np.arange(len(between)))
+    more = between - between[other]
+    return np.where(more > (np.exp(LEAST) - 1) * table.window[other], more, 0.0)
+
+
+def _without(
+    table: RunTable, order: np.ndarray, stalled: np.ndarray, expected: np.ndarray, twin: np.ndarray, gaps: np.ndarray
+) -> RunTable:
+    """The table with every stalled round as the other run's was, or scaled to the median of its shape."""
+    turns = dict(table.turns)
+    at = order[stalled]
+    source, paired = np.maximum(twin[stalled], 0), twin[stalled] >= 0
+    shrink = expected[stalled] / table.turns["total_ns"][at]
+    for name in TIMES:
+        column = table.turns[name].astype(float)
+        column[at] = np.where(paired, column[order[source]], column[at] * shrink)
+        turns[name] = column
+    startup, seconds, rebuilt = totals(turns, len(table.run))
+    window = table.window - gaps - (table.seconds["total"] - seconds["total"])
+    made = replace(table, window=window, startup_seconds=startup, seconds=seconds, rebuilt=rebuilt, turns=turns)
+    vars(made).update({name: value for name, value in vars(table).items() if name in _OF_THE_WORK})
+    return made
+
+
+def _listed(
+    table: RunTable, made: RunTable, order: np.ndarray, starts: np.ndarray, stalled: np.ndarray,
+    expected: np.ndarray, total: np.ndarray, gaps: np.ndarray,
+) -> Iterator[Stall]:  # fmt: skip
+    """The stalls worth a row, in the order of runs and rounds."""
+    lost = np.where(stalled, total - expected, 0.0) * 1e-9
+    number = table.turns["round"][order]
+    for run in np.flatnonzero(np.add.reduceat(lost, starts[:-1]) + gaps > LISTED * made.window).tolist():
+        whole = float(made.window[run])
+        rounds = np.flatnonzero(stalled[starts[run]:starts[run + 1]]) + starts[run]
+        alone = rounds[lost[rounds] > LISTED * whole]
+        rest = rounds[lost[rounds] <= LISTED * whole]
+        for place in alone.tolist():
+            gone, took = float(lost[place]), float(total[place]) * 1e-9
+            yield Stall(run, int(number[place]), 1, gone, took, took - gone, gone / whole)
+        if lost[rest].sum() > LISTED * whole:
+            gone, took = float(lost[rest].sum()), float(total[rest].sum()) * 1e-9
+            yield Stall(run, SEVERAL, len(rest), gone, took, took - gone, gone / whole)
+        if gaps[run] > LISTED * whole:
+            took = float(table.window[run] - table.seconds["total"][run])
+            yield Stall(run, BETWEEN, 0, float(gaps[run]), took, took - float(gaps[run]), float(gaps[run]) / whole)
+

@@ -1,0 +1,157 @@
+"""Contrasts whose truth is chosen: times of rounds, made from numpy alone. No line of the estimator makes them.
+
+A contrast is laid out like a cell (palindromes of arms in random order, A/A in the first blocks) and its rounds take
+what a noise model says. What is not simulated: tokens, guesses, and anything that an engine does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench.judge.measure.runs import RunTable
+from bench.judge.measure.tokens import RunCounts
+
+ROUNDS, STEP_S = 24, 0.02
+"""Rounds a run, and seconds of a baseline's round: a run takes about half a second."""
+PROMPT_SD = 0.03
+"""Of the log effect between texts, unless a model says more."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What disturbs the times. All are logs but the stalls."""
+
+    run: float = 0.03
+    round: float = 0.05
+    drift: float = 0.0
+    """A run of the sweep over the one before."""
+    walk: float = 0.0
+    """Standard deviation of an AR(1) over runs with 0.9."""
+    stall_rate: float = 0.0
+    """Stalls a second; each takes 0.25 s in the mean."""
+    level: float = 0.0
+    """Depth of levels that the machine steps between, one run in eight."""
+    tail: float = 0.0
+    """Degrees of freedom of a run's Student-t noise; 0 is normal."""
+    first: float = 0.0
+    """Of the first run of a block."""
+    context: float = 0.0
+    """Standard deviation of the ratio of two contexts of a cell."""
+
+
+NOISES: dict[str, Noise] = {
+    "independent": Noise(),
+    "linear drift": Noise(drift=0.003),
+    "autocorrelated": Noise(walk=0.06),
+    "stalls": Noise(stall_rate=0.15),
+    "level steps": Noise(level=0.22),
+    "heavy tails": Noise(tail=2.0),
+    "first run of a block": Noise(first=-0.06),
+    "all together": Noise(drift=0.003, walk=0.04, stall_rate=0.15, level=0.22, tail=3.0, first=-0.06),
+}
+
+Texts = Callable[[np.random.Generator, int], np.ndarray]
+"""Log effects of so many texts, with a mean of 0 over all texts that there are."""
+
+
+def normal(sd: float) -> Texts:
+    return lambda rng, count: rng.normal(0.0, sd, count)
+
+
+def one_in_six(rng: np.random.Generator, count: int) -> np.ndarray:
+    """One text in six copies itself: 2.2 times as fast there, and 0.97 elsewhere."""
+    copied, other = np.log(2.2), np.log(0.97)
+    return np.where(rng.random(count) < 1 / 6, copied, other) - (copied + 5 * other) / 6
+
+
+def exponential(rng: np.random.Generator, count: int) -> np.ndarray:
+    return rng.exponential(0.2, count) - 0.2
+
+
+TEXTS: dict[str, Texts] = {
+    "alike (sd 0.03)": normal(PROMPT_SD), "sd 0.10": normal(0.10), "sd 0.30": normal(0.30),
+    "one text in six copies": one_in_six, "exponential, sd 0.2": exponential,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What an interval has to hold, as log ratios."""
+
+    these: float
+    """Of the very texts that were run, on a machine whose contexts are alike."""
+    like_these: float
+
+
+def contrast(
+    rng: np.random.Generator, effect: float, noise: Noise, prompts: int, blocks_each: int = 1, again: int = 2,
+    texts: Texts = TEXTS["alike (sd 0.03)"],
+) -> tuple[RunTable, Truth]:  # fmt: skip
+    """One contrast of a true ratio, with its truth."""
+    own = texts(rng, prompts)
+    layout = _layout(rng, prompts, blocks_each, again)
+    logs = np.array([np.log(effect) + own[prompt] if arm == "treatment" else 0.0 for _, _, arm, prompt in layout])
+    offsets = {arm: rng.normal(0.0, noise.context / np.sqrt(2)) for arm in ("baseline", "again", "treatment")}
+    rates = logs + np.array([offsets[arm] for _, _, arm, _ in layout])
+    times = _times(rng, rates, noise, np.array([order == 0 for _, order, _, _ in layout]))
+    return _table(layout, times), Truth(float(np.log(effect) + own.mean()), float(np.log(effect)))
+
+
+Place = tuple[int, int, str, int]
+"""Block, order, arm, prompt."""
+
+
+def _layout(rng: np.random.Generator, prompts: int, blocks_each: int, again: int) -> list[Place]:
+    found: list[Place] = []
+    for block in range(prompts * blocks_each):
+        arms = ["baseline", "treatment", *(["again"] if block < again else [])]
+        rng.shuffle(arms)
+        found += [(block, order, arm, block % prompts) for order, arm in enumerate([*arms, *reversed(arms)])]
+    return found
+
+
+def _times(rng: np.random.Generator, rates: np.ndarray, noise: Noise, first: np.ndarray) -> np.ndarray:
+    """(runs, rounds) seconds."""
+    runs = len(rates)
+    of_run = rng.standard_t(noise.tail, runs) * noise.run if noise.tail else rng.normal(0.0, noise.run, runs)
+    walk, place = np.zeros(runs), 0.0
+    for run in range(runs):
+        place = 0.9 * place + np.sqrt(1 - 0.81) * rng.normal(0.0, noise.walk) if noise.walk else 0.0
+        walk[run] = place
+    slow = np.where(rng.random(runs) < 1 / 8, noise.level, 0.0)
+    whole = of_run + walk + slow + noise.first * first + noise.drift * np.arange(runs) - rates
+    times = STEP_S * np.exp(whole[:, None] + rng.normal(0.0, noise.round, (runs, ROUNDS)))
+    hits = rng.poisson(noise.stall_rate * times)
+    stalls: np.ndarray = times + np.where(hits > 0, rng.exponential(0.25, times.shape), 0.0)
+    return stalls
+
+
+def _table(layout: list[Place], times: np.ndarray) -> RunTable:
+    """The times as the judge sums up a cell: one token a round, no guess."""
+    runs, rounds = times.shape
+    run, every = np.arange(runs), np.ones(runs, dtype=np.int64)
+    owner, nothing = np.repeat(run, rounds), np.zeros(runs * rounds)
+    ns = times.ravel() * 1e9
+    turns: dict[str, Any] = {
+        "run": owner, "owner": owner, "round": np.tile(np.arange(rounds), runs),
+        "phase": np.full(runs * rounds, "steady"), "width": np.ones(runs * rounds, dtype=np.int64),
+        "drafted": nothing.astype(int), "redecoded": nothing.astype(int),
+        "draft_ns": nothing, "decode_ns": ns, "sample_ns": nothing, "rollback_ns": nothing, "total_ns": ns,
+    }  # fmt: skip
+    window = times.sum(axis=1)
+    zero = np.zeros(runs)
+    return RunTable(
+        run=run, block=np.array([place[0] for place in layout]), order=np.array([place[1] for place in layout]),
+        arm=np.array([place[2] for place in layout]), prompt=np.array([f"p{place[3]:02d}" for place in layout]),
+        prompt_class=np.full(runs, "prose"), seed=run, n_prompt=every, n_prompt_evaluated=every,
+        n_predict=every * (rounds + 1), clock_mhz=np.full(runs, np.nan), window=window, start_ns=run,
+        tokens=RunCounts(*([every * rounds] * 2), every, *([zero.astype(int)] * 3), every, zero.astype(int)),
+        rounds=every * rounds, startup_rounds=zero, startup_seconds=zero,
+        seconds={name: window if name in ("decode", "total") else zero
+                 for name in ("draft", "decode", "sample", "rollback", "total")},
+        rebuilt=zero, counters={}, emits={}, turns=turns, draws={},
+    )  # fmt: skip

@@ -1,0 +1,60 @@
+"""A small size of docs/calibration.md: coverage, false verdicts and advice, at three standard errors of so few."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.judge.measure.stalls import settled
+from tests.calibration.advice import advised_machines
+from tests.calibration.contexts import with_contexts_known
+from tests.calibration.rates import measure, within
+from tests.calibration.simulation import NOISES, STEP_S, TEXTS, Noise, contrast
+
+COUNT = 120
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_intervals_hold_the_truth_whatever_the_noise(name: str) -> None:
+    found = measure(11, COUNT, NOISES[name], TEXTS["alike (sd 0.03)"], 6)
+    # Under noise of every kind at once, what may have been noise is counted as such, which is wider than it has to be.
+    assert within(found.these, 0.93, 1.0, COUNT) and within(found.like_these, 0.93, 0.985, COUNT)
+    assert within(found.reproduced, 0.0, 0.025, COUNT) and within(found.refuted, 0.0, 0.025, COUNT)
+
+
+@pytest.mark.parametrize("name", ["one text in six copies", "exponential, sd 0.2"])
+def test_a_few_texts_of_a_skewed_gain_speak_of_themselves_alone(name: str) -> None:
+    few = measure(12, COUNT, NOISES["independent"], TEXTS[name], 6, by_text=True)
+    assert np.isnan(few.like_these) and within(few.these, 0.93, 0.97, COUNT)
+    many = measure(13, COUNT, NOISES["independent"], TEXTS[name], 30, 1, by_text=True)
+    assert within(many.like_these, 0.93, 1.0, COUNT)
+
+
+def test_stalls_make_the_plain_interval_wide_and_the_settled_one_not() -> None:
+    found = measure(14, COUNT, NOISES["stalls"], TEXTS["alike (sd 0.03)"], 6)
+    assert found.half_these < found.half_plain / 2
+    assert found.seen > found.seen_plain + 0.2
+
+
+def test_a_spread_between_contexts_is_in_the_interval() -> None:
+    without, known = with_contexts_known(15, 16, 0.01)
+    assert without < 0.85 < 0.9 < known
+
+
+def test_a_planted_stall_is_found_to_the_millisecond() -> None:
+    table, _ = contrast(np.random.default_rng(16), 1.0, Noise(run=0.0, round=0.01), 3)
+    turns = dict(table.turns)
+    turns["total_ns"] = turns["total_ns"].copy()
+    turns["total_ns"][24 * 4 + 7] += 0.5e9
+    window = table.window.copy()
+    window[4] += 0.5
+    hit = type(table)(**{**vars(table), "turns": turns, "window": window,
+                         "seconds": {**table.seconds, "total": table.seconds["total"] + 0.5 * (table.run == 4)}})
+    (one,) = settled(hit).stalls
+    assert (one.run, one.round) == (4, 7) and one.lost == pytest.approx(0.5, abs=0.05 * STEP_S)
+    assert settled(hit).table.window == pytest.approx(table.window, rel=2e-3)
+
+
+def test_twelve_slow_arms_are_not_advised_and_a_fast_one_is() -> None:
+    assert advised_machines(17, 60, 0.98, 12, (6, 1)) <= 4
+    assert advised_machines(18, 10, 1.2, 1, (30, 2)) == 10

@@ -1,0 +1,72 @@
+"""Which texts an interval speaks of, and what it is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.judge import judge
+from bench.judge.columns import changed
+from bench.judge.measure.contexts import with_contexts
+from bench.judge.measure.estimands import ENOUGH, both, noise_of
+from bench.judge.measure.layout import contrast_design
+from bench.judge.tables.cell import Contexts
+from bench.judge.tables.contrast import LIKE_THESE, THESE
+from tests.calibration.simulation import Noise, contrast
+from tests.judge.judge_cells import Arm, Builder, default_config, guess_cell, wobble
+
+
+def found(prompts: int, by_text: bool, free: bool = False):
+    table, _ = contrast(np.random.default_rng(1), 1.2, Noise(), prompts, 2)
+    logs, design = np.log(table.rate), contrast_design(table)
+    assert design is not None
+    return both(design, logs, noise_of(logs, table), by_text, free), table, logs
+
+
+def test_a_drafter_on_few_texts_speaks_of_these_and_on_many_of_others_too() -> None:
+    assert found(6, True)[0].speaks_of == THESE and found(6, False)[0].speaks_of == LIKE_THESE
+    assert found(ENOUGH, True)[0].speaks_of == LIKE_THESE
+    assert found(ENOUGH - 1, True)[0].told == found(ENOUGH - 1, True)[0].noise
+
+
+def test_one_text_speaks_of_itself_unless_the_arm_guesses_nothing() -> None:
+    assert found(1, True)[0].speaks_of == THESE and found(1, False)[0].speaks_of == THESE
+    assert found(1, False, free=True)[0].speaks_of == LIKE_THESE
+
+
+def test_noise_of_a_block_is_half_the_difference_of_its_two_pairs() -> None:
+    _, table, logs = found(6, False)
+    halves = []
+    for block in range(12):
+        rows = {arm: np.flatnonzero((table.block == block) & (table.arm == arm)) for arm in ("treatment", "baseline")}
+        first, last = (logs[rows["treatment"][place]] - logs[rows["baseline"][place]] for place in (0, 1))
+        halves.append((first - last) / 2)
+    made = noise_of(logs, table)
+    assert made.df == 12 and made.variance == pytest.approx(np.mean(np.square(halves)))
+
+
+def test_rows_have_both_intervals_and_a_class_of_one_text_has_the_first() -> None:
+    rows = judge([guess_cell()]).speedup
+    assert all(row["noise_low"] < row["speedup"] < row["noise_high"] for row in rows)
+    (whole,) = (row for row in rows if row["prompt_class"] == "all")
+    assert whole["prompts_low"] < whole["speedup"] < whole["prompts_high"]
+    assert (whole["ci_low"], whole["speaks_of"]) == (whole["noise_low"], THESE)
+
+
+def test_groups_that_share_a_prompt_are_one_text() -> None:
+    arms = {"baseline": Arm(streams=2), "treatment": Arm(streams=2, together=True)}
+    builder = Builder(default_config(method={"name": "packed"}, streams=2), arms)
+    for block, group in enumerate(("a+b", "b+c", "d+e")):
+        builder.block(block, ("baseline", "treatment", "treatment", "baseline"), group, "prose", wobble)
+    row = next(row for row in judge([builder.build()]).speedup if row["scope"] == "answer")
+    assert (row["n_prompts"], row["n_units"], row["n_blocks"]) == (2, 2, 3)
+
+
+def test_a_spread_between_contexts_widens_every_interval_of_its_machine() -> None:
+    (row, *_) = judge([guess_cell()]).speedup
+    told = Contexts(machine=row["machine"], build=row["build"], cells=[], again=1.0, ci_low=1.0, ci_high=1.0,
+                    spread=0.05, half_width=0.1, readings=9)  # fmt: skip
+    (wide,) = with_contexts([row], [told])
+    half = np.hypot(np.log(row["speedup"] / row["noise_low"]), 0.1)
+    assert wide["noise_low"] == pytest.approx(row["speedup"] * np.exp(-half))
+    assert with_contexts([row], [changed(told, machine="other")]) == [row]

@@ -1,0 +1,107 @@
+"""A stall that was planted is found, listed and out of the estimate; what is slow in both runs stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.judge import judge
+from bench.judge.measure.stalls import BETWEEN, SEVERAL
+from tests.judge.judge_cells import MS, Cell, case_of, guess_cell
+
+LOST_MS = 4000
+
+
+def delayed(*places: tuple[int, int], ms: int = LOST_MS, **config: object) -> Cell:
+    """A cell whose (run, round) took so much longer, and whose windows have that in them."""
+    cell = guess_cell(**config)  # type: ignore[arg-type]
+    for run, number in places:
+        at = (cell.rounds["run"] == run) & (cell.rounds["round"] == number)
+        for name in ("decode_ns", "total_ns"):
+            cell.rounds.loc[at, name] += ms * MS
+        cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += ms * MS
+    return cell
+
+
+def run_of(arm: str, block: int, place: int = 0) -> int:
+    """The first or second run of an arm in a block."""
+    runs = guess_cell().runs
+    return int(runs[(runs["arm"] == arm) & (runs["block"] == block)]["run"].iloc[place])
+
+
+def overall(cell: Cell):
+    return next(row for row in judge([cell]).speedup if row["prompt_class"] == "all")
+
+
+def test_a_stalled_round_is_listed_and_moves_no_estimate() -> None:
+    run = run_of("treatment", 2)
+    cell = delayed((run, 3))
+    (row,) = judge([cell]).stalls
+    assert (row["run"], row["round"], row["arm"], row["block"]) == (run, 3, "treatment", 2)
+    assert row["lost_ms"] == pytest.approx(LOST_MS, rel=0.01)
+    sound, stalled = overall(guess_cell()), overall(cell)
+    assert stalled["speedup"] == pytest.approx(sound["speedup"], rel=0.01)
+    assert stalled["plain_speedup"] < sound["speedup"] * 0.9
+    control = next(one for one in judge([cell]).controls if one["control"] == "stall")
+    assert control["severity"] == "warning" and f"run {run} (treatment) in round 3" in control["sentence"]
+
+
+def test_a_sound_cell_has_no_stall_and_one_estimate() -> None:
+    row = overall(guess_cell())
+    assert judge([guess_cell()]).stalls == []
+    assert row["plain_speedup"] == pytest.approx(row["speedup"], rel=1e-12)
+
+
+def test_what_is_slow_in_both_runs_is_the_work_itself() -> None:
+    cell = delayed((run_of("treatment", 2), 3), (run_of("treatment", 2, 1), 3))
+    assert judge([cell]).stalls == []
+    assert overall(cell)["speedup"] == pytest.approx(overall(cell)["plain_speedup"])
+
+
+def test_time_between_rounds_is_a_stall_too() -> None:
+    cell = guess_cell()
+    run = run_of("baseline", 1)
+    cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += LOST_MS * MS
+    (row,) = judge([cell]).stalls
+    assert (row["run"], row["round"]) == (run, BETWEEN) and row["lost_ms"] == pytest.approx(LOST_MS, rel=0.01)
+
+
+def test_many_short_stalls_of_a_run_share_a_row() -> None:
+    run = run_of("treatment", 2)
+    (row,) = judge([delayed(*((run, number) for number in range(1, 9)), ms=40)]).stalls
+    assert (row["run"], row["round"], row["rounds"]) == (run, SEVERAL, 8)
+
+
+def test_with_another_seed_a_round_is_held_against_its_shape() -> None:
+    """Above temperature 0 replicates do other work; here one of them guesses once less."""
+    cell = delayed((run_of("treatment", 2), 3), temperature=0.7)
+    odd = (cell.rounds["run"].isin([run_of("treatment", block) for block in range(4)])) & (cell.rounds["round"] == 5)
+    for name in ("drafted", "verified", "accepted"):
+        cell.rounds.loc[odd, name] = 0
+    found = case_of(cell).stalls
+    assert not found.paired.any()
+    assert [(one.run, one.round) for one in found.stalls] == [(run_of("treatment", 2), 3)]
+
+
+def test_arms_of_a_block_are_treated_alike() -> None:
+    """Where one arm's runs differ, the other arm's are not held against each other either."""
+    cell = guess_cell()
+    run = run_of("treatment", 2)
+    cell.rounds.loc[(cell.rounds["run"] == run) & (cell.rounds["round"] == 5), "width"] += 1
+    found = case_of(cell).stalls
+    assert {int(block) for block in found.table.block[~found.paired]} == {2}
+
+
+def test_noise_knows_that_what_was_replaced_might_have_been_noise() -> None:
+    run = run_of("treatment", 2)
+    quiet = case_of(guess_cell()).stalls
+    hit = case_of(delayed((run, 3))).stalls
+    assert quiet.unknown.max() == 0 and hit.unknown[run] > 0
+    assert np.flatnonzero(hit.unknown).tolist() == [run]
+
+
+def test_the_load_beside_a_stalled_run_is_told_where_it_is_known() -> None:
+    cell = delayed((run_of("treatment", 2), 3))
+    cell.runs["load"] = 3.5
+    (row,) = judge([cell]).stalls
+    assert row["load"] == 3.5
