@@ -79,14 +79,14 @@ class Comparison:
 
 
 def costs_of(case: Case) -> Costs | None:
-    """What a finished profile or a sound packed cell without guesses has to say; None for any other."""
-    if not case.done or case.contradiction:
+    """What a sound profile or a sound packed cell without guesses has to say; None for any other."""
+    if not case.done or case.void_reason:
         return None
     curve: Mapping[int, Estimate] = {}
     if case.kind == PROFILE:
         curve = next((one.relative for one in case.curves if one.layout == LAYOUT), {})
         logs = _batched_bench(case.cell.facts.get("peers") or [])
-    elif case.kind == CONTRAST and case.arm.independent and not case.arm.guesses and not case.void_reason:
+    elif case.kind == CONTRAST and case.arm.independent and not case.arm.guesses:
         logs = _packed(case.runs, int(case.cell.config.get("streams") or 1))
     else:
         return None
