@@ -50,33 +50,8 @@ class Estimate:
 
     @property
     def min_visible_effect(self) -> float:
-        """The smallest ratio above 1 that this number of units tells from 1 in 80 % of runs.
-
-        The spread of a few units is often estimated far too small, so its upper bound at 80 % stands in for it.
-        """
-        if not self.known:
-            return math.inf
-        return math.exp(min(detectable_shift(self.df) * spread_bound(self.df) * self.log_se, 700.0))
-
-
-def spread_bound(df: float, confidence: float = 0.80) -> float:
-    """How much larger than estimated from so many degrees of freedom a spread may be, at most."""
-    low, high = 0.0, df + 1.0
-    for _ in range(80):  # halves the interval around the quantile of chi-square
-        middle = (low + high) / 2
-        low, high = (middle, high) if _gamma(df / 2, middle / 2) < 1 - confidence else (low, middle)
-    return math.sqrt(df / high)
-
-
-def _gamma(a: float, x: float) -> float:
-    """Regularised lower incomplete gamma function, by its series (Abramowitz and Stegun 6.5.29)."""
-    term = total = 1 / a
-    place = a
-    while term > total * 1e-12:
-        place += 1
-        term *= x / place
-        total += term
-    return total * math.exp(a * math.log(x) - x - math.lgamma(a)) if x > 0 else 0.0
+        """The smallest ratio above 1 that this spread and number of units tell from 1 in 80 % of runs."""
+        return math.exp(min(detectable_shift(self.df) * self.log_se, 700.0)) if self.known else math.inf
 
 
 def paired(logs: Sequence[float], units: str) -> Estimate:

@@ -35,7 +35,6 @@ class Cell:
         "machine": {"name": "box", "cpu": "toy", "gpus": []}, "engine": {"build": "b1", "llama_cpp_commit": "c1"},
         "time_utc": "2026-07-01T00:00:00Z"})  # fmt: skip
     status: dict[str, Any] = field(default_factory=lambda: {"state": "done", "reason": "", "seconds": 1.0})
-    note: str = ""
 
 
 def case_of(cell: Cell) -> Case:

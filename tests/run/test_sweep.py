@@ -245,7 +245,7 @@ def test_a_real_sweep_measures_and_reads_back(tmp_path):
     assert not outcome.failed, outcome.failed
     (cell,) = load_cells(tmp_path / "res")
     assert cell.status["state"] == "done"
-    assert set(cell.runs["arm"]) == {"baseline", "again", "treatment", "sabotage", "oracle", "solo"}
+    assert set(cell.runs["arm"]) == {"baseline", "again", "treatment", "sabotage", "oracle", "solo", "carry"}
     assert (cell.runs["n_prompt"] == cell.runs["n_prompt_evaluated"]).all()
     assert cell.facts["engine"]["treatment"]["n_seq_max"] == 2
     assert cell.facts["noise"]["positions"] > 0
