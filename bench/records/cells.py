@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,10 +44,10 @@ class StoredCell:
 
     machine: str
     cell: str
-    config: dict
-    env: dict
-    status: dict
-    facts: dict
+    config: dict[str, Any]
+    env: dict[str, Any]
+    status: dict[str, Any]
+    facts: dict[str, Any]
     runs: Columns
     rounds: Columns
     ledger: Columns
@@ -197,10 +198,9 @@ def _read(folder: Path, machine: str, cell: str) -> StoredCell:
     config = _part(lambda: _mapping("cell.yaml", contents["cell.yaml"]), "cell.yaml")
     contents |= {name: content(name) for name in ("env.json", "facts.json")}
     contents |= {name: content(name) for name in manifest.FILES if name not in contents and (folder / name).exists()}
-    env, facts = (_part(lambda name=name: _mapping(name, contents[name]), name) for name in ("env.json", "facts.json"))
+    env, facts = (_part(partial(_mapping, name, contents[name]), name) for name in ("env.json", "facts.json"))
     status = _part(lambda: _mapping("status.json", content("status.json")), "status.json")
-    tables = {name: _part(lambda name=name, record=record: _table(contents, name, record), f"{name}.csv.gz")
-              for name, record in TABLES.items()}  # fmt: skip
+    tables = {name: _part(partial(_table, contents, name, record), f"{name}.csv.gz") for name, record in TABLES.items()}
     note = _part(lambda: _proof(status, machine, cell, contents, config, env), "status.json")
     converted = _part(lambda: READERS[config["schema"]](config), "cell.yaml")
     return StoredCell(machine=machine, cell=cell, config=converted, env=env, facts=facts, status=status, note=note,

@@ -14,8 +14,9 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 from bench.errors import UserError
 from bench.host import device_lock
@@ -70,21 +71,22 @@ def _commit(program: str) -> str:
 
 
 def compare_with_peers(model: Model, model_path: Path, config: Config,
-                       progress: Callable[[float, str], None]) -> list[dict]:
+                       progress: Callable[[float, str], None]) -> list[dict[str, Any]]:
     """Interleaved pairs: one run of ours, one of theirs, the first alternating. One row for each pair and width."""
-    rows: list[dict] = []
+    rows: list[dict[str, Any]] = []
     for number in range(config.peers.pairs):
         if config.peers.llama_bench:
             rows.append(_pair(number, 1, "llama-bench", model, config, lambda: _llama_bench(config, model_path)))
         if config.peers.llama_batched_bench:
             for width in config.peers.widths:
                 rows.append(_pair(number, width, "llama-batched-bench", model, config,
-                                  lambda width=width: _batched_bench(config, model_path, width)))
+                                  partial(_batched_bench, config, model_path, width)))
         progress(0.8 + 0.2 * (number + 1) / config.peers.pairs, f"peers, pair {number + 1}")
     return rows
 
 
-def _pair(number: int, width: int, tool: str, model: Model, config: Config, theirs: Callable[[], float]) -> dict:
+def _pair(number: int, width: int, tool: str, model: Model, config: Config,
+          theirs: Callable[[], float]) -> dict[str, Any]:  # fmt: skip
     if number % 2:
         their_rate, our_rate = theirs(), _ours(model, config, width)
     else:
@@ -120,12 +122,13 @@ def _llama_bench(config: Config, model_path: Path) -> float:
         "-ngl", engine.n_gpu_layers, "-b", engine.n_batch, "-ub", engine.n_ubatch, "-ctk", engine.type_k,
         "-ctv", engine.type_v, "-fa", _FLASH[engine.flash_attn],
     ])  # fmt: skip
-    with _reading(peers.llama_bench, printed):
+    program = str(peers.llama_bench)
+    with _reading(program, printed):
         rows = [row for row in json.loads(printed[printed.index("[") :]) if row["n_gen"] == peers.n_gen]
         model, rate = Path(rows[0]["model_filename"]).name, float(rows[0]["avg_ts"])
     if model != model_path.name:
-        raise UserError(f"{peers.llama_bench} was given {model_path.name} but measured {model}; {_MEND}")
-    return _checked(peers.llama_bench, rate)
+        raise UserError(f"{program} was given {model_path.name} but measured {model}; {_MEND}")
+    return _checked(program, rate)
 
 
 def _batched_bench(config: Config, model_path: Path, width: int) -> float:
@@ -136,10 +139,11 @@ def _batched_bench(config: Config, model_path: Path, width: int) -> float:
         "-ngl", engine.n_gpu_layers, "-b", engine.n_batch, "-ub", engine.n_ubatch, "-ctk", engine.type_k,
         "-ctv", engine.type_v, "-fa", _FLASH_BATCHED[engine.flash_attn], "--output-format", "jsonl",
     ])  # fmt: skip
-    with _reading(peers.llama_batched_bench, printed):
+    program = str(peers.llama_batched_bench)
+    with _reading(program, printed):
         rows = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
         rate = float(next(row["speed_tg"] for row in rows if (row["pl"], row["tg"]) == (width, peers.n_gen)))
-    return _checked(peers.llama_batched_bench, rate)
+    return _checked(program, rate)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.durations import clock_text
 from bench.plain_text import plain_text
@@ -59,8 +59,8 @@ class Progress:
         self.estimate = Estimate(sum(cell.work for cell in todo))
         self._cell: Cell | None = None
         self._began = 0.0
-        self._bar = None
-        self._task = None
+        self._bar: Any = None
+        self._task: Any = None
 
     def __enter__(self) -> Progress:
         words = f"{self.count} cells to run" + (f", {self.kept} done before" if self.kept else "")
@@ -111,7 +111,7 @@ class Progress:
             left=f"about {clock_text(left)} left" if left is not None else "estimating",
         )  # fmt: skip
 
-    def finish(self, cell: Cell, status: dict) -> None:
+    def finish(self, cell: Cell, status: dict[str, Any]) -> None:
         """The cell ended, well or not."""
         seconds = time.monotonic() - self._began
         self.estimate.add(cell.work, seconds)

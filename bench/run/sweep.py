@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bench.errors import UserError, is_own
 from bench.host import device_lock, process_group
@@ -31,6 +32,9 @@ from bench.records.partial_cells import clear_leftovers
 from bench.run import engines
 from bench.run.watch import LEAST_S, Watch
 from pti_loop.gguf.file import GgufFile
+
+if TYPE_CHECKING:
+    from bench.run.progress import Progress
 
 ROOT = Path(__file__).resolve().parents[2]
 _LAST_WORDS = 3
@@ -58,7 +62,7 @@ class Outcome:
     seconds: float = 0.0
 
 
-def prepare(overrides: Sequence[str]) -> tuple[list[Cell], list[Config], dict[str, dict]]:
+def prepare(overrides: Sequence[str]) -> tuple[list[Cell], list[Config], dict[str, dict[str, Any]]]:
     """Check everything that can be checked before a model is loaded, and plan the cells.
 
     Returns (cells, the configurations, environment of each engine by its name). Raises `UserError`.
@@ -182,7 +186,7 @@ def _full(folder: Path) -> str:
     return ""
 
 
-def run_cell(cell: Cell, environment: dict, progress) -> dict:
+def run_cell(cell: Cell, environment: dict[str, Any], progress: Progress) -> dict[str, Any]:
     """Run one cell in a child process; a crash becomes a failed record. Returns the cell's status.
 
     KeyboardInterrupt ends the child and leaves no trace of the cell.
@@ -208,7 +212,7 @@ def run_cell(cell: Cell, environment: dict, progress) -> dict:
     if child.returncode == 0 and _stamp(cell) not in (0, stamp) and (written := read_status(cell.folder)):
         return written
     reason = crash_sentence(child.returncode, errors)
-    status = {"state": "failed", "reason": reason, "seconds": 0.0}
+    status: dict[str, Any] = {"state": "failed", "reason": reason, "seconds": 0.0}
     try:
         write_cell(cell.folder, config=cell.config, env=environment, status=status, log=errors)
     except OSError as error:  # the others are tried all the same, and this one is missing, so it runs again
@@ -234,12 +238,13 @@ def _stamp(cell: Cell) -> int:
         return 0
 
 
-def _feed(child: subprocess.Popen, job: str, progress) -> str:
+def _feed(child: subprocess.Popen[str], job: str, progress: Progress | None) -> str:
     """Give the child its job, pass on its progress, and return what it wrote to standard error."""
     import threading
 
+    assert child.stdin and child.stdout and child.stderr, "they were asked for as pipes"
     errors: list[str] = []
-    listener = threading.Thread(target=lambda: errors.extend(child.stderr), daemon=True)
+    listener = threading.Thread(target=errors.extend, args=(child.stderr,), daemon=True)
     listener.start()
     cleared = process_group.clear_after(child)  # else a peer would go on, beside the next cell
     watch = Watch(child, progress.limit if progress else lambda: LEAST_S)
@@ -252,7 +257,8 @@ def _feed(child: subprocess.Popen, job: str, progress) -> str:
         watch.heard()
         try:
             told = json.loads(line)
-            progress.advance(told["share"], told["label"])
+            if progress:
+                progress.advance(told["share"], told["label"])
         except (ValueError, KeyError, TypeError):
             errors.append(line)
     cleared.join()

@@ -9,21 +9,27 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from bench.errors import UserError, innermost_frame
 from bench.plan.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
 from bench.records.cells import write_cell
 from bench.run.arms import Prompt
 from bench.run.engines import engine
+from pti_loop.engine import Model
+from pti_loop.gguf.file import GgufFile
 
 _GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfig, "measure": MeasureConfig,
            "peers": PeersConfig, "method": MethodConfig}  # fmt: skip
 
+Measured = tuple[dict[str, Any], dict[str, list[Any]]]
+"""Facts, and rows of each table."""
 _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
 
 
-def config_of(values: dict) -> Config:
+def config_of(values: dict[str, Any]) -> Config:
     """Config from the plain values of a job."""
     known = {key: value for key, value in values.items() if key in Config.__dataclass_fields__}
     if "method" in known:
@@ -36,7 +42,7 @@ def progress(share: float, label: str) -> None:
     print(json.dumps({"share": round(share, 3), "label": label}), flush=True)
 
 
-def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
+def measure_cell(job: dict[str, Any]) -> Measured:
     """Measure one cell. Returns (facts, tables)."""
     from bench.host.clocks import Clocks
     from bench.host.neighbours import Neighbours
@@ -71,7 +77,7 @@ def measure_cell(job: dict) -> tuple[dict, dict[str, list]]:
     return facts, tables
 
 
-def _read_speed(model, config: Config, step_bytes: int, repeats: int) -> dict:
+def _read_speed(model: Model, config: Config, step_bytes: int, repeats: int) -> dict[str, Any]:
     """Read bandwidth of the memory that holds the weights; empty when they are divided, or nothing can tell."""
     from bench.host import bandwidth, device_bandwidth
 
@@ -85,7 +91,7 @@ def _read_speed(model, config: Config, step_bytes: int, repeats: int) -> dict:
         return {}
 
 
-def tokenized(model, config: Config) -> list[Prompt]:
+def tokenized(model: Model, config: Config) -> list[Prompt]:
     """The prompts with their ids. Raises `UserError` when one does not fit a stream's context."""
     room = config.engine.n_ctx - config.n_predict - config.streams
     prompts = [Prompt(item["id"], item["class"], tuple(model.tokenize(item["text"]))) for item in config.prompts.items]
@@ -99,7 +105,8 @@ def tokenized(model, config: Config) -> list[Prompt]:
     return prompts
 
 
-def _contrast(model, config: Config, job: dict, sizes: dict, sample) -> tuple[dict, dict]:
+def _contrast(model: Model, config: Config, job: dict[str, Any], sizes: dict[str, Any],
+              sample: Callable[[], tuple[float, ...]]) -> Measured:  # fmt: skip
     from bench.run.contrast import Contrast
 
     result = Contrast(model, config, tokenized(model, config), job["cell"], sample, progress).run()
@@ -110,7 +117,8 @@ def _contrast(model, config: Config, job: dict, sizes: dict, sample) -> tuple[di
     return result.facts, result.tables
 
 
-def _profile(model, config: Config, job: dict, sizes: dict, sample) -> tuple[dict, dict]:
+def _profile(model: Model, config: Config, job: dict[str, Any], sizes: dict[str, Any],
+             sample: Callable[[], tuple[float, ...]]) -> Measured:  # fmt: skip
     from bench.run import step_times
     from bench.run.peer_programs import compare_with_peers
 
@@ -123,14 +131,14 @@ def _profile(model, config: Config, job: dict, sizes: dict, sample) -> tuple[dic
     return facts, {"steps": steps}
 
 
-def _model_facts(model, file, config: Config) -> dict:
+def _model_facts(model: Model, file: GgufFile, config: Config) -> dict[str, Any]:
     return {
         "name": config.model.name, "sha256": file.sha256(), "architecture": file.architecture,
         "file_bytes": file.file_bytes, "memory_note": file.memory_note, "synthetic": file.synthetic, **model.facts(),
     }  # fmt: skip
 
 
-def _process(facts: dict, model) -> dict:
+def _process(facts: dict[str, Any], model: Model) -> dict[str, Any]:
     """Peak resident bytes of this process, and what of it llama.cpp's own buffers and mapped weights are."""
     from bench.host.memory import process_memory
 
@@ -142,10 +150,12 @@ def _process(facts: dict, model) -> dict:
     return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers}
 
 
-def run(job: dict) -> int:
+def run(job: dict[str, Any]) -> int:
     """Measure and write one cell. Exit code 0: the cell is written, whatever its state."""
     began = time.monotonic()
-    facts, tables = {}, {}
+    facts: dict[str, Any] = {}
+    tables: dict[str, list[Any]] = {}
+    status: dict[str, Any]
     try:
         facts, tables = measure_cell(job)
         status = {"state": "done", "reason": ""}
@@ -160,7 +170,7 @@ def run(job: dict) -> int:
     return 0
 
 
-def _status_of(error: Exception) -> dict:
+def _status_of(error: Exception) -> dict[str, Any]:
     from pti_loop.engine import EngineError, Unsupported
 
     if isinstance(error, Unsupported):
