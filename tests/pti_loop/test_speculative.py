@@ -238,6 +238,24 @@ def test_nothing_is_drawn_behind_a_miss_but_for_whoever_listens(name, monkeypatc
     assert len(drawn) == (1 + width if name == "jacobi" else confirmed)
 
 
+@pytest.mark.parametrize("emission", ["published", "distinct"])
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+def test_a_stagger_draws_nothing_behind_a_miss(temperature, emission, monkeypatch):
+    drawn = []
+    draw = Sampler.draw
+    monkeypatch.setattr(Sampler, "draw", lambda self, *args: drawn.append(args) or draw(self, *args))
+    answer = run("autoregressive", temperature=temperature, n_predict=60).text()
+    control = "none" if temperature else "sabotage"
+    drawn.clear()
+    trace = run("stagger", streams=4, emission=emission, temperature=temperature, n_predict=40, control=control,
+                answer=answer, rebuild="none" if emission == "published" else "exact")  # fmt: skip
+    steady = [one for one in trace.rounds() if one.phase == "steady"]
+    # At temperature 0 what makes the guesses takes its argmax itself.
+    guesses = sum(one.redecoded for one in steady) + len(trace.rounds()) - len(steady) + 1 if temperature else 0
+    assert len(drawn) == guesses + sum(one.accepted + 1 for one in steady)
+    assert any(one.accepted < 2 for one in steady), "something was wrong behind a miss, or this tests nothing"
+
+
 @pytest.mark.parametrize("draft", [2, 4])
 def test_a_drafter_on_a_recurrent_memory_goes_on_from_its_own_text(draft):
     """It decodes its guesses one by one, and no snapshot reaches back behind the newest decode."""
