@@ -80,6 +80,11 @@ class Sampler:
         return Choice(token, collision)
 
 
+def drawn_by() -> str:
+    """What searches for a token above temperature 0 on this machine: `compiled` code, or `numpy`."""
+    return "compiled" if compiled() else "numpy"
+
+
 class WeighedDraw:
     """The same search as the compiled one's in a dozen calls of numpy, for one vocabulary."""
 

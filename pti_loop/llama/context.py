@@ -63,6 +63,7 @@ class LlamaContext:
         self._logits_at = _address_of_logits()
         self._outputs = 0
         self._views: dict[tuple[int, int, int], NDArray[np.float32]] = {}
+        self._places: dict[int, NDArray[np.intp]] = {}
         if spec.hidden:
             self._keep_hidden(every_row=True)
         self._check_room()
@@ -149,8 +150,14 @@ class LlamaContext:
         Raises `EngineError` when the last decode left none.
         """
         view = self.scores()
-        view[:, self._end] = -np.inf
+        view.reshape(-1)[self._banned(len(view))] = -np.inf
         return view
+
+    def _banned(self, rows: int) -> NDArray[np.intp]:
+        """Places of the end tokens in the buffer: indexing one dimension takes half the time of indexing two."""
+        if rows not in self._places:
+            self._places[rows] = (np.arange(rows)[:, None] * self.n_vocab + self._end).reshape(-1)
+        return self._places[rows]
 
     def scores(self) -> NDArray[np.float32]:
         """The same (n_outputs, n_vocab) with the end-of-generation columns as the model has them, until `logits` runs.

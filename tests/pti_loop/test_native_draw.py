@@ -27,7 +27,7 @@ def made(kind: str, n_vocab: int, temperature: float) -> Sampler:
     if kind != "compiled":
         search = WeighedDraw(n_vocab, {"numpy": by_numpy, "ggml": GGML}[kind])
         sampler._search, sampler._slack = search, sampling.slack(n_vocab, search.added)
-    assert isinstance(sampler._search, NativeDraw) == (kind == "compiled")
+    assert isinstance(sampler._search, NativeDraw) == (kind == "compiled") and sampling.drawn_by() == "compiled"
     return sampler
 
 
@@ -135,7 +135,7 @@ def test_without_a_compiler_numpy_draws_the_same(compiler, monkeypatch, tmp_path
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(sampling, "compiled", native_draw.compiled.__wrapped__)
     sampler = Sampler(257, 0.7, 0)
-    assert isinstance(sampler._search, WeighedDraw)
+    assert isinstance(sampler._search, WeighedDraw) and sampling.drawn_by() == "numpy"
     assert wrong(sampler, 257, 0.7) == []
     assert not list(tmp_path.rglob("*.so")), "what did not compile is not kept"
 
