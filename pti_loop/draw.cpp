@@ -1,4 +1,5 @@
-// One draw from a row of logits: a pass for the maximum, a pass for the weights, and a walk through one block.
+// One draw from a row of logits: a pass for the maximum, a pass for the weights, and a walk through one block; and the
+// last two again in float64 where float32 cannot tell.
 // Plain loops over fixed lengths, so that a compiler makes vector code of them for whatever processor it knows.
 #include <cmath>
 #include <cstdint>
@@ -35,6 +36,25 @@ PTI_INLINE float weight(float z) {
     return value;
 }
 
+// The same in float64, raised to exp(-700) below it; Taylor's series of exp over half of log(2) to either side of 0.
+PTI_INLINE double weight(double z) {
+    constexpr double OVER[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
+                               1.0 / 40320,      1.0 / 5040,      1.0 / 720,      1.0 / 120,     1.0 / 24,
+                               1.0 / 6,          0.5,             1.0,            1.0};
+    z = z < -700.0 ? -700.0 : z;
+    const double shifted = z * 1.4426950408889634 + 6755399441055744.0;
+    const double whole = shifted - 6755399441055744.0;
+    const double part = z - whole * 6.93147180369123816490e-01 - whole * 1.90821492927058770002e-10;
+    double value = OVER[0];
+    for (int i = 1; i < 14; i++) value = value * part + OVER[i];
+    uint64_t bits, power;
+    std::memcpy(&bits, &value, 8);
+    std::memcpy(&power, &shifted, 8);
+    bits += power << 52;
+    std::memcpy(&value, &bits, 8);
+    return value;
+}
+
 PTI_INLINE float greatest(const float *logits, int n) {
     float top[LANES];
     int i = 0;
@@ -46,38 +66,31 @@ PTI_INLINE float greatest(const float *logits, int n) {
     return top[0];
 }
 
-}  // namespace
-
-// The token at `u` of the cumulative distribution of exp((logit - greatest) * scale) in order of ids, or -1 where the
-// target lies within `slack`, a share of all weights, of a boundary. `ends` has room for one number a block of 256;
-// `squares` becomes the sum of squared probabilities.
-extern "C" PTI_VERSIONS int pti_draw(const float *logits, int n, float scale, double u, double slack, double *ends,
-                                     double *squares) {
-    const float top = greatest(logits, n);
-    float weights[BLOCK];
+// The token whose share of the weights holds `u`, or -1 where it lies within `slack` of a boundary.
+template <typename Real>
+PTI_INLINE int search(const float *logits, int n, float top, Real scale, double u, double slack, double *ends,
+                      double *squares) {
+    Real weights[BLOCK];
     double total = 0, squared = 0;
     int blocks = 0;
     for (int start = 0; start < n; start += BLOCK, blocks++) {
         const int length = n - start < BLOCK ? n - start : BLOCK;
-        if (length == BLOCK) {
-            for (int i = 0; i < BLOCK; i++) weights[i] = weight((logits[start + i] - top) * scale);
+        if (length == BLOCK) {  // a length that the compiler knows
+            for (int i = 0; i < BLOCK; i++) weights[i] = weight((Real(logits[start + i]) - Real(top)) * scale);
         } else {
-            for (int i = 0; i < length; i++) weights[i] = weight((logits[start + i] - top) * scale);
+            for (int i = 0; i < length; i++) weights[i] = weight((Real(logits[start + i]) - Real(top)) * scale);
             for (int i = length; i < BLOCK; i++) weights[i] = 0;
         }
-        float sums[LANES] = {}, squares_of[LANES] = {};
+        Real sums[LANES] = {}, squares_of[LANES] = {};
         for (int i = 0; i < BLOCK; i += LANES)
             for (int lane = 0; lane < LANES; lane++) {
                 sums[lane] += weights[i + lane];
                 squares_of[lane] += weights[i + lane] * weights[i + lane];
             }
-        double sum = 0, square = 0;
         for (int lane = 0; lane < LANES; lane++) {
-            sum += sums[lane];
-            square += squares_of[lane];
+            total += double(sums[lane]);
+            squared += double(squares_of[lane]);
         }
-        total += sum;
-        squared += square;
         ends[blocks] = total;
     }
     *squares = squared / (total * total);
@@ -86,9 +99,23 @@ extern "C" PTI_VERSIONS int pti_draw(const float *logits, int n, float scale, do
     while (block < blocks - 1 && ends[block] <= target) block++;
     double before = block ? ends[block - 1] : 0.0;
     for (int i = block * BLOCK; i < n; i++) {
-        const double after = before + weight((logits[i] - top) * scale);
+        const double after = before + double(weight((Real(logits[i]) - Real(top)) * scale));
         if (after > target) return target - before > near && after - target > near ? i : -1;
         before = after;
     }
     return -1;
+}
+
+constexpr double SLACK = 1e-12;  // what float64 leaves, with a thousand blocks added to each other
+
+}  // namespace
+
+// The token at `u` of the cumulative distribution of exp((logit - greatest) * scale) in order of ids: by float32, which
+// moves a boundary by up to `slack`, a share of all weights, and where that could decide by float64. -1 where neither
+// can tell. `ends` has room for one number a block; `squares` becomes the sum of squared probabilities.
+extern "C" PTI_VERSIONS int pti_draw(const float *logits, int n, double scale, double u, double slack, double *ends,
+                                     double *squares) {
+    const float top = greatest(logits, n);
+    const int token = search(logits, n, top, float(scale), u, slack, ends, squares);
+    return token < 0 ? search(logits, n, top, scale, u, SLACK, ends, squares) : token;
 }

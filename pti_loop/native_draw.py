@@ -69,7 +69,7 @@ def compiled() -> Callable[..., int] | None:
 def _load(path: Path) -> Callable[..., int]:
     function: Any = ctypes.CDLL(str(path)).pti_draw
     function.restype = ctypes.c_int
-    function.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_float, ctypes.c_double, ctypes.c_double,
+    function.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_double, ctypes.c_double, ctypes.c_double,
                          ctypes.c_void_p, ctypes.c_void_p]  # fmt: skip
     found: Callable[..., int] = function
     return found

@@ -90,14 +90,25 @@ def test_a_search_that_trusts_its_rounding_would_be_noticed(kind) -> None:
     assert wrong(sampler, 4099, 1.0) != []
 
 
+@pytest.mark.parametrize("kind", ["numpy", "ggml"])
 @pytest.mark.parametrize("temperature", [0.3, 0.7, 1.0])
-def test_rounding_in_float32_stays_within_what_is_allowed_for_it(temperature) -> None:
+def test_rounding_in_float32_stays_within_what_is_allowed_for_it(temperature, kind) -> None:
     """The nearest boundary that a search without slack puts on the wrong side is well inside the slack."""
-    sampler = made("compiled", 4099, temperature)
+    sampler = made(kind, 4099, temperature)
     allowed, sampler._slack = sampler._slack, 0.0
     for place, u in wrong(sampler, 4099, temperature):
         edges = boundaries(rows(4099)[place], temperature)
         assert u > 0 and float(np.abs(edges - u).min()) < allowed / 2
+
+
+def test_the_compiled_search_goes_on_in_float64_by_itself(monkeypatch) -> None:
+    monkeypatch.setattr(sampling, "exact", None)
+    logits, sampler = rows(4099)[0], made("compiled", 4099, 1.5)
+    edges = boundaries(logits, 1.5)
+    for edge in edges[100:-100:37].astype(np.float64):
+        for gap in (-1e-7, -1e-9, -1e-11, 1e-11, 1e-9, 1e-7):
+            token = sampler.pick(logits, edge + gap).token
+            assert edges[token - 1] <= edge + gap < edges[token]
 
 
 @pytest.mark.parametrize("kind", ["compiled", "numpy", "ggml"])
