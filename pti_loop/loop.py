@@ -14,6 +14,8 @@ from pti_loop.ledger import Trace
 from pti_loop.sampling import Choice, Sampler
 from pti_loop.settings import Settings
 
+AT_ONCE = 1 << 18
+"""Logits whose argmax, of all rows together, costs no more than a second call for a second row would."""
 Key = tuple[int, int, int]
 """Of a draw: (answer, twin, position in the answer)."""
 
@@ -113,9 +115,12 @@ class Decoder:
         """A function that draws at one output row of the last decode: until the next, and only what is asked for."""
         if self._on_backend:
             tokens = self.ctx.greedy()
-            return lambda row, key: Choice(tokens[row], nan)
-        rows, draw = self.ctx.logits(), self.sampler.draw
-        return lambda row, key: draw(rows[row], *key)
+        else:
+            rows, draw = self.ctx.logits(), self.sampler.draw
+            if self.sampler.temperature or rows.size > AT_ONCE:
+                return lambda row, key: draw(rows[row], *key)
+            tokens = rows.argmax(axis=1).tolist()
+        return lambda row, key: Choice(tokens[row], nan)
 
 
 class Draws:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pti_loop import loop
 from pti_loop.draft.head_probe import pairing
 from pti_loop.draft.lookup import Lookup
 from pti_loop.draft.lookup_mtp import LookupMtp
@@ -244,6 +245,7 @@ def test_a_stagger_draws_nothing_behind_a_miss(temperature, emission, monkeypatc
     drawn = []
     draw = Sampler.draw
     monkeypatch.setattr(Sampler, "draw", lambda self, *args: drawn.append(args) or draw(self, *args))
+    monkeypatch.setattr(loop, "AT_ONCE", 0)
     answer = run("autoregressive", temperature=temperature, n_predict=60).text()
     control = "none" if temperature else "sabotage"
     drawn.clear()
@@ -254,6 +256,17 @@ def test_a_stagger_draws_nothing_behind_a_miss(temperature, emission, monkeypatc
     guesses = sum(one.redecoded for one in steady) + len(trace.rounds()) - len(steady) + 1 if temperature else 0
     assert len(drawn) == guesses + sum(one.accepted + 1 for one in steady)
     assert any(one.accepted < 2 for one in steady), "something was wrong behind a miss, or this tests nothing"
+
+
+@pytest.mark.parametrize("name", ["lookup", "stagger"])
+def test_greedy_rows_are_looked_at_together_where_they_are_small_and_one_by_one_else(name, monkeypatch):
+    settings = {"draft": 3} if name == "lookup" else {"streams": 3}
+    together = run(name, n_predict=40, **settings)
+    monkeypatch.setattr(loop, "AT_ONCE", 0)
+    assert run(name, n_predict=40, **settings).text() == together.text()
+    monkeypatch.setattr(loop, "AT_ONCE", 1 << 18)
+    monkeypatch.setattr(Sampler, "draw", None)
+    assert run(name, n_predict=40, **settings).text() == together.text()
 
 
 @pytest.mark.parametrize("draft", [2, 4])
