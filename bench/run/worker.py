@@ -72,7 +72,7 @@ def measure_cell(job: dict[str, Any]) -> Measured:
         speed["repeats"] += again["repeats"]
         speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
     facts |= {"model": _model_facts(model, file, config) | sizes, "bandwidth": speed, "clocks": clocks.note,
-              "process": _process(facts, model)}  # fmt: skip
+              "process": _process(facts, config.temperature)}  # fmt: skip
     model.close()
     return facts, tables
 
@@ -138,16 +138,18 @@ def _model_facts(model: Model, file: GgufFile, config: Config) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _process(facts: dict[str, Any], model: Model) -> dict[str, Any]:
-    """Peak resident bytes of this process, and what of it llama.cpp's own buffers and mapped weights are."""
+def _process(facts: dict[str, Any], temperature: float) -> dict[str, Any]:
+    """Peak resident bytes of this process and what of it llama.cpp's own buffers are, and what drew its tokens."""
     from bench.host.memory import process_memory
+    from pti_loop.sampling import drawn_by
 
     used = process_memory()
     buffers = sum(
         engine[name] for engine in facts.get("engine", {}).values()
         for name in ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
     )  # fmt: skip
-    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers}
+    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers,
+            "draws": drawn_by() if temperature else "argmax"}  # fmt: skip
 
 
 def run(job: dict[str, Any]) -> int:

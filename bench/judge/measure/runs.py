@@ -82,6 +82,17 @@ class RunTable:
         return 1.0 - _ratio(self.seconds["decode"] + self.rebuilt, self.window)
 
     @cached_property
+    def sampled(self) -> np.ndarray:
+        """Share of the window that went into drawing the model's own tokens and comparing guesses with them."""
+        share: np.ndarray = self.seconds["sample"] / self.window
+        return share
+
+    @cached_property
+    def unsampled_rate(self) -> np.ndarray:
+        """Distinct tokens per second, start-up inside, as if drawing took no time."""
+        return _ratio(self.tokens.distinct, self.window - self.seconds["sample"])
+
+    @cached_property
     def _arms(self) -> dict[str, int]:
         return {name: code for code, name in enumerate(dict.fromkeys(self.arm.tolist()))}
 

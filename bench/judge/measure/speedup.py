@@ -76,11 +76,12 @@ def _speeds(table: RunTable, design: Design, divisor: np.ndarray) -> dict[str, A
     log_rate = np.log(table.rate) - divisor
     tok_s, baseline = design.levels(log_rate)
     steady, counted = np.log(table.steady_rate) - divisor, np.log(table.counted_rate) - divisor
-    counted_tok_s = design.levels(counted)[0]
+    counted_tok_s, unsampled = design.levels(counted)[0], np.log(table.unsampled_rate) - divisor
     return {
         "tok_s": tok_s, "baseline_tok_s": baseline, "aggregate_tok_s": design.levels(np.log(table.rate))[0],
         "steady_tok_s": design.levels(steady)[0], "steady_speedup": design.ratio(steady),
         "counted_tok_s": counted_tok_s, "counted_speedup": counted_tok_s / baseline,
+        "unsampled_speedup": design.ratio(unsampled),
     }  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def _against_solo(solo: SoloDesigns | None, log_rate: np.ndarray) -> dict[str, A
 
 
 def _round_columns(table: RunTable, design: Design) -> dict[str, Any]:
-    found, host = factors(table, design), table.host
+    found, host, sampled = factors(table, design), table.host, table.sampled
     low, high = found.cost.interval()
     together = float(table.concurrent[table.of("treatment")].max())
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -122,5 +123,7 @@ def _round_columns(table: RunTable, design: Design) -> dict[str, Any]:
         "outside_rounds": found.outside,
         "host_share": known_mean(host[design.arm.run]),
         "baseline_host_share": known_mean(host[design.baseline.run]),
+        "sample_share": known_mean(sampled[design.arm.run]),
+        "baseline_sample_share": known_mean(sampled[design.baseline.run]),
         "tokens_per_round_answer": found.tokens_per_round / together,
     }

@@ -95,6 +95,12 @@ class SpeedUp(ArmFact):
     outside_rounds: float = column("window over the sum of its rounds, against the baseline's", RATIO)
     host_share: float = column("share of the window outside `llama_decode`", SHARE, decimals=1, words="host time")
     baseline_host_share: float = column("the same of the baseline", SHARE)
+    sample_share: float = column("share of the window that drawing the model's own tokens took", SHARE, decimals=1,
+                                 words="sampling", default=NAN)  # fmt: skip
+    baseline_sample_share: float = column("the same of the baseline", SHARE, decimals=1, words="plain sampling",
+                                          default=NAN)  # fmt: skip
+    unsampled_speedup: float = column("`speedup` with that time taken out of both windows", RATIO, decimals=2,
+                                      words="without sampling", default=NAN)  # fmt: skip
     solo_tok_s: float = column("one stream alone in the arm's own context", "tok/s", scaled_by="solo_speedup",
                                default=NAN)  # fmt: skip
     solo_speedup: float = column("speed over that denominator", RATIO, decimals=2, words="over same context",
