@@ -114,14 +114,18 @@ class SpeedUp(ArmFact):
 
 @table
 class Stall(Fact):
-    """Time that one of two runs of identical work lost. It is in the records, and in no estimate."""
+    """Time that one of two runs of identical work lost. It is in the records, and in no estimate.
+
+    But for a run that was slow throughout: which of the two is the odd one is not known, so it stays in.
+    """
 
     cell: str = column("id of the cell")
     run: int = column("number of the run in its cell")
     arm: str = column("arm of the run")
     block: int = column("block of the run")
     prompt: str = column("prompt or prompts of the run")
-    round: int | None = column("the round; -1 is time between rounds, `n/a` several that lost less than 5 % each")
+    round: int | None = column("the round; -1 is time between rounds, -2 the whole run, `n/a` several that lost less "
+                               "than 5 % each")  # fmt: skip
     rounds: int = column("how many rounds the row is about")
     lost_ms: float = column("time lost", "ms", decimals=1, words="lost ms")
     took_ms: float = column("what the rounds took", "ms", decimals=1, words="took ms")

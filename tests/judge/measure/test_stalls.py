@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.judge import judge
-from bench.judge.measure.stalls import BETWEEN, SEVERAL
+from bench.judge.measure.stalls import BETWEEN, SEVERAL, WHOLE
 from tests.judge.judge_cells import MS, Cell, case_of, guess_cell
 
 LOST_MS = 4000
@@ -105,3 +105,48 @@ def test_the_load_beside_a_stalled_run_is_told_where_it_is_known() -> None:
     cell.runs["load"] = 3.5
     (row,) = judge([cell]).stalls
     assert row["load"] == 3.5
+
+
+def slower(run: int, factor: float) -> Cell:
+    """A cell whose run took `factor` times as long in every round."""
+    cell = guess_cell()
+    mine = cell.rounds["run"] == run
+    before = cell.rounds.loc[mine, "total_ns"].sum()
+    for name in ("draft_ns", "decode_ns", "sample_ns", "rollback_ns", "total_ns"):
+        cell.rounds.loc[mine, name] = (cell.rounds.loc[mine, name] * factor).round().astype("int64")
+    more = cell.rounds.loc[mine, "total_ns"].sum() - before
+    cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += more
+    return cell
+
+
+@pytest.mark.parametrize("factor", [1.5, 1 / 1.5])
+def test_a_run_of_another_level_is_named_and_stays_in_the_estimate_and_its_noise(factor: float) -> None:
+    """Nothing tells whether it or its twin is the odd one: a fast run must not make its twin a stall either."""
+    run = run_of("treatment", 2)
+    odd = run if factor > 1 else run_of("treatment", 2, 1)
+    cell = slower(run, factor)
+    (row,) = judge([cell]).stalls
+    assert (row["run"], row["round"]) == (odd, WHOLE)
+    assert row["took_ms"] / row["other_ms"] == pytest.approx(1.5, rel=0.02)
+    found, sound = overall(cell), overall(guess_cell())
+    assert found["speedup"] == pytest.approx(found["plain_speedup"])
+    assert found["noise_high"] / found["noise_low"] > sound["noise_high"] / sound["noise_low"]
+    control = next(one for one in judge([cell]).controls if one["control"] == "stall")
+    assert "throughout" in control["sentence"] and "intervals wider" in control["sentence"]
+
+
+def test_a_stall_of_a_slower_run_counts_at_that_runs_level() -> None:
+    run = run_of("treatment", 2)
+    cell, level = slower(run, 1.5), slower(run, 1.5)
+    at = (cell.rounds["run"] == run) & (cell.rounds["round"] == 3)
+    for name in ("decode_ns", "total_ns"):
+        cell.rounds.loc[at, name] += LOST_MS * MS
+    cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += LOST_MS * MS
+    assert {row["round"] for row in judge([cell]).stalls} == {3, WHOLE}
+    assert overall(cell)["speedup"] == pytest.approx(overall(level)["speedup"], rel=0.01)
+
+
+def test_a_run_that_takes_twice_as_long_throughout_is_left_out_whole() -> None:
+    cell = slower(run_of("treatment", 2), 4.0)
+    assert overall(cell)["speedup"] == pytest.approx(overall(guess_cell())["speedup"], rel=0.01)
+    assert all(row["round"] != WHOLE for row in judge([cell]).stalls)
