@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -71,12 +71,15 @@ def effect_of(case: Case) -> float:
     return min(abs(case.design.contrast(logs - divisor).log_mean) for divisor in (0.0, np.log(table.concurrent)))
 
 
-def told(case: Case) -> str:
-    """What A/A says of a cell, in a word for its rows."""
-    if case.once(measured) is None:
-        return NONE
+def columns(case: Case) -> dict[str, Any]:
+    """What A/A says of a cell, in a word and in figures, for its rows."""
+    found = case.once(measured)
+    if found is None:
+        return {"again": NONE}
     severity = next(one.severity for one in case.controls if one.control == "again")
-    return {OK: "ok", WARNING: CANNOT_TELL}.get(severity, severity)
+    low, high = found.interval()
+    return {"again": {OK: "ok", WARNING: CANNOT_TELL}.get(severity, severity), "again_ratio": found.ratio,
+            "again_low": low, "again_high": high, "again_freedom": found.freedom}  # fmt: skip
 
 
 def reading(case: Case) -> Reading | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.measure.again import told as again_told
+from bench.judge.measure.again import columns as again_columns
 from bench.judge.measure.decomposition import factors
 from bench.judge.measure.estimands import Both, both, depends_on_text, noise_of
 from bench.judge.measure.intervals import direction, known_mean
@@ -31,7 +31,7 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
     together = int(table.concurrent[table.of("treatment")].max())
     bound = limits[-1].bound_tok_s if limits else float("nan")
     noise, by_text = noise_of(np.log(table.rate) - case.stalls.unknown, table), depends_on_text(case)
-    about = {"concurrent": together, "again": again_told(case), "stalled_share": case.stalls.share}
+    about = {"concurrent": together, "stalled_share": case.stalls.share, **again_columns(case)}
     rows = []
     for name, mask in class_masks(table).items():
         design = contrast_design(table, mask)
@@ -61,6 +61,7 @@ def _intervals(found: Both) -> dict[str, Any]:
         "speedup": told.ratio, **columns, "speaks_of": found.speaks_of, "direction": direction(told),
         "min_visible_effect": told.min_visible_effect, "n_blocks": told.n_blocks, "n_prompts": told.n_prompts,
         "n_units": told.n_units, "units": told.units, "freedom": told.freedom,
+        "noise_freedom": found.noise.freedom,
     }  # fmt: skip
 
 

@@ -55,6 +55,11 @@ class SpeedUp(ArmFact):
                                   decimals=1, words="stalled", default=NAN)  # fmt: skip
     again: str = column("what A/A says: `ok`, `cannot tell` where it is too wide for the effect, or `none`",
                         words="A/A", default="none")  # fmt: skip
+    again_ratio: float = column("A/A of the cell: a second baseline over the first", RATIO, interval="again",
+                                default=NAN)  # fmt: skip
+    again_low: float = column("lower end of the interval of `again_ratio`", RATIO, default=NAN)
+    again_high: float = column("upper end of the interval of `again_ratio`", RATIO, default=NAN)
+    again_freedom: float = column("degrees of freedom of that interval", default=NAN)
     counted_tok_s: float = column("every emit call counted, a token said again too: no speed", "tok/s",
                                   scaled_by="speedup", decimals=1, words="counted tok/s")  # fmt: skip
     aggregate_tok_s: float = column("distinct tokens a second in sum over answers, whatever the scope", "tok/s",
@@ -75,6 +80,7 @@ class SpeedUp(ArmFact):
     n_prompts: int = column("prompts; groups that share one count once")
     n_units: int = column("units of the interval")
     freedom: float = column("degrees of freedom of the interval", default=1.0)
+    noise_freedom: float = column("degrees of freedom of that for these texts", default=NAN)
     units: str = column("what they are: prompts, blocks or replicate pairs")
     concurrent: int = column("answers that were decoded at the same time")
     counted_speedup: float = column("`counted_tok_s` over `baseline_tok_s`", RATIO, scaled_by="speedup")
