@@ -1,7 +1,7 @@
-"""Whether the A/A of a row's cell is good enough for one claim: by equivalence, in a band that knows the claimed effect.
+"""Whether the A/A of a row's cell is good enough for one claim: by equivalence, in a band of the claimed effect.
 
-A cell is void where A/A is far off for the effect that the cell itself shows (`bench.judge.controls.again`). A claim may
-be about less than that: two contexts that differ by 2 % say nothing about a gain of 3 %. It knows no verdict.
+A cell is void where A/A is far off for the effect that the cell itself shows (`bench.judge.controls.again`). A claim
+may be about less than that: two contexts that differ by 2 % say nothing about a gain of 3 %. It knows no verdict.
 """
 
 from __future__ import annotations

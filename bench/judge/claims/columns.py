@@ -127,7 +127,8 @@ COLUMNS["memory"]["growth"] = Column("growth", {"memory": ("stream_memory",)}, e
 
 BEHIND: Mapping[tuple[str, str], tuple[str, int]] = {
     ("speedup", ""): ("freedom", 0), ("step_cost", ""): ("passes", 1), ("acceptance", ""): ("clusters", 1),
-    ("kernels", ""): ("blocks", 1), ("domain", "on_mean"): ("on_prompts", 1), ("domain", "off_mean"): ("off_prompts", 1),
+    ("kernels", ""): ("blocks", 1), ("domain", "on_mean"): ("on_prompts", 1),
+    ("domain", "off_mean"): ("off_prompts", 1),
 }  # fmt: skip
 """By table and column (empty for all that are not named): the column that tells how many units are behind a Student's
 interval, and how many of them are no degree of freedom."""
