@@ -47,7 +47,7 @@ def judged(table: RunTable, by_text: bool) -> tuple[Both, tuple[float, float]]:
     found = settled(table)
     logs, clean = np.log(found.table.rate), found.table
     plain = mean_estimate(design.units_of(np.log(table.rate)), "prompts")
-    return both(design, logs, noise_of(logs - found.unknown, clean), by_text), plain.interval()
+    return both(design, logs, noise_of(logs, found.unknown, clean), by_text), plain.interval()
 
 
 def measure(

@@ -51,6 +51,10 @@ def stalls(case: Case) -> list[Control]:
              f"lost {one.lost:.2f} s" for one in worst]  # fmt: skip
     runs = len({one.run for one in found.stalls})
     more = f", and {len(found.stalls) - len(worst)} more" if len(found.stalls) > len(worst) else ""
+    if found.own:
+        sentence = (f"{runs} of {len(case.runs.run)} runs were held up, those of {found.own} more often than chance "
+                    f"has it: {'; '.join(names)}{more}; it is that arm's own, and inside the estimate")  # fmt: skip
+        return [Control("stall", WARNING, sentence, share)]
     inside = any(one.round == WHOLE for one in found.stalls)
     kept = ", but for runs that were slow throughout, which make its intervals wider" if inside else ""
     sentence = (f"{runs} of {len(case.runs.run)} runs were disturbed, {100 * share:.1f} % of the time in all: "

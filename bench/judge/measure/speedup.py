@@ -30,7 +30,7 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
     table, plain, limits = case.settled, case.runs, case.once(bounds)
     together = int(table.concurrent[table.of("treatment")].max())
     bound = limits[-1].bound_tok_s if limits else float("nan")
-    noise, by_text = noise_of(np.log(table.rate) - case.stalls.unknown, table), depends_on_text(case)
+    noise, by_text = noise_of(np.log(table.rate), case.stalls.unknown, table), depends_on_text(case)
     about = {"concurrent": together, "stalled_share": case.stalls.share, **again_columns(case)}
     rows = []
     for name, mask in class_masks(table).items():

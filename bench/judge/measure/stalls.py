@@ -8,6 +8,9 @@ A run that is slower than the other throughout is another matter: which of the t
 rounds are held against the other's times their median ratio, so that such a level stays in the estimate and in its
 noise (named as `WHOLE`); only a run that takes twice as long throughout is a stall as a whole.
 
+What comes from outside hits both arms. Where one arm's runs are disturbed more often than the other's, by more than
+chance at the time that each ran (`OWN`), the stalls are its own work: they are listed and stay in the estimate.
+
 Work is identical where both runs have the same rounds: phase, width, guesses and decodes. Where an arm's are not (above
 temperature 0, with another seed), a round is held against the median of the arm's rounds of its shape behind the same
 shape, and only twice as long is a stall. The arms of a block are always treated alike. It knows no method, and not what
@@ -20,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import special
 
 from bench.judge.measure.runs import TIMES, RunTable, totals
 
@@ -27,6 +31,10 @@ USUAL_TIMES = 6.0
 """How many times the cell's usual difference between two rounds of the same work is no stall yet."""
 LEAST, MOST = float(np.log(1.10)), float(np.log(2.0))
 """No round within 10 % of the other is a stall, and every round that took twice as long is one."""
+MATTERS = 0.01
+"""A run that lost this share of its time is disturbed, where arms are compared by their disturbed runs."""
+OWN = 0.02
+"""Chance at which stalls from outside would hit one of the two arms so much more often."""
 FEWEST = 5
 """Rounds of a shape whose median says how long it takes."""
 LISTED = 0.05
@@ -71,12 +79,14 @@ class Settled:
     what was replaced might be noise as well, and the estimate of the noise has that in it."""
     paired: np.ndarray
     """(runs,) whether the run was held against its twin; the others against rounds of their shape."""
+    own: str = ""
+    """The arm whose own work the stalls are, so that they are in `table` still; empty where they are from outside."""
 
     @property
     def share(self) -> float:
         """Share of the cell's time that stalls took."""
         lost = float(self.lost.sum())
-        return lost / (lost + float(self.table.window.sum()))
+        return lost / (float(self.table.window.sum()) + (0.0 if self.own else lost))
 
 
 def settled(table: RunTable) -> Settled:
@@ -88,6 +98,7 @@ def settled(table: RunTable) -> Settled:
     allowed = _allowed(total, twin)
     level = _levels(total, twin, starts, paired)
     expected = np.where(twin >= 0, total[np.maximum(twin, 0)], np.nan) * np.exp(np.repeat(level, table.rounds))
+    expected = np.maximum(expected, 1.0)  # a clock that did not move is no measure
     loose = ~np.repeat(paired, table.rounds)
     if loose.any():
         expected[loose] = _usual(table, order, starts, total)[loose]
@@ -101,10 +112,31 @@ def settled(table: RunTable) -> Settled:
         return Settled(table, tuple(slow), lost, allowed, lost, paired)
     made = _without(table, order, stalled, expected, twin, gaps)
     found = tuple(_listed(table, made, order, starts, stalled, expected, total, gaps))
+    if own := _own(table, made.window, lost):
+        return Settled(table, (*found, *slow), lost, allowed, np.zeros_like(lost), paired, own)
     # A round that counts as the other's brings that one's error in a second time, and it may have been noise itself.
     might = np.where(stalled, np.minimum(total - expected, expected * (np.exp(MOST) - 1)), 0.0)
     unknown = np.log1p(np.add.reduceat(might, starts[:-1]) * 1e-9 / made.window)
     return Settled(made, (*found, *slow), lost, allowed, unknown, paired)
+
+
+def _own(table: RunTable, window: np.ndarray, lost: np.ndarray) -> str:
+    """The arm whose runs are disturbed more often than chance allows, empty for none.
+
+    Of so many disturbed runs each is an arm's with the share of time that it ran; exact binomial tails on both sides.
+    """
+    hit = lost > MATTERS * window
+    runs = {arm: table.of(arm) for arm in ("treatment", "baseline")}
+    counts = {arm: int(hit[mask].sum()) for arm, mask in runs.items()}
+    time = {arm: float(window[mask].sum()) for arm, mask in runs.items()}
+    both, whole = sum(counts.values()), sum(time.values())
+    if not both or not whole > 0:
+        return ""
+    for arm, count in counts.items():
+        # Chance of as many or more among all that were disturbed.
+        if count and special.betainc(count, both - count + 1, time[arm] / whole) < OWN / 2:
+            return arm
+    return ""
 
 
 def _levels(total: np.ndarray, twin: np.ndarray, starts: np.ndarray, paired: np.ndarray) -> np.ndarray:
@@ -222,7 +254,7 @@ def _without(
         column[at] = column[source] * shrink
         turns[name] = column
     startup, seconds, rebuilt = totals(turns, len(table.run))
-    window = table.window - gaps - (table.seconds["total"] - seconds["total"])
+    window = np.maximum(table.window - gaps - (table.seconds["total"] - seconds["total"]), seconds["total"])
     made = replace(table, window=window, startup_seconds=startup, seconds=seconds, rebuilt=rebuilt, turns=turns)
     vars(made).update({name: value for name, value in vars(table).items() if name in _OF_THE_WORK})
     return made

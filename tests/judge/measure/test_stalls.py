@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from bench.judge import judge
-from bench.judge.measure.stalls import BETWEEN, SEVERAL, WHOLE
+from bench.judge.measure.stalls import BETWEEN, OWN, SEVERAL, WHOLE, _own
 from tests.judge.judge_cells import MS, Cell, case_of, guess_cell
 
 LOST_MS = 4000
@@ -150,3 +153,40 @@ def test_a_run_that_takes_twice_as_long_throughout_is_left_out_whole() -> None:
     cell = slower(run_of("treatment", 2), 4.0)
     assert overall(cell)["speedup"] == pytest.approx(overall(guess_cell())["speedup"], rel=0.01)
     assert all(row["round"] != WHOLE for row in judge([cell]).stalls)
+
+
+def test_stalls_of_one_arm_alone_are_its_own_work_and_stay_in_the_estimate() -> None:
+    """A method that does a round's work now and then for many must not have it called a disturbance."""
+    runs = guess_cell().runs
+    mine = runs[runs["arm"] == "treatment"]["run"].tolist()
+    cell = delayed(*((run, 1 + place % 3) for place, run in enumerate(mine)))
+    row = overall(cell)
+    assert row["speedup"] == pytest.approx(row["plain_speedup"]) and row["stalled_share"] > 0.3
+    assert len(judge([cell]).stalls) == len(mine)
+    control = next(one for one in judge([cell]).controls if one["control"] == "stall")
+    assert "that arm's own, and inside the estimate" in control["sentence"] and "treatment" in control["sentence"]
+
+
+def test_stalls_that_hit_both_arms_are_outside_however_many() -> None:
+    blocks = sorted(set(guess_cell().runs["block"]))
+    row = overall(delayed(*((run_of(arm, block, place), 1 + place) for arm in ("treatment", "baseline")
+                            for block in blocks for place in range(2))))  # fmt: skip
+    assert row["speedup"] == pytest.approx(overall(guess_cell())["speedup"], rel=0.02)
+
+
+@pytest.mark.parametrize("seconds", [(1.0, 1.0), (3.0, 1.0)])
+def test_chance_of_an_arm_s_stalls_knows_how_long_it_ran(seconds: tuple[float, float]) -> None:
+    """Against scipy's binomial test: an arm that runs three times as long is hit three times as often."""
+    arms = np.array(["treatment", "baseline"] * 10)
+    window = np.where(arms == "treatment", *seconds)
+    table = SimpleNamespace(of=lambda arm: arms == arm)
+    for ours in range(11):
+        for theirs in range(11):
+            lost = np.zeros(20)
+            lost[np.flatnonzero(arms == "treatment")[:ours]] = 9.0
+            lost[np.flatnonzero(arms == "baseline")[:theirs]] = 9.0
+            share = seconds[0] / sum(seconds)
+            tails = {name: stats.binomtest(count, ours + theirs, part, "greater").pvalue if ours + theirs else 1.0
+                     for name, count, part in (("treatment", ours, share), ("baseline", theirs, 1 - share))}
+            wanted = next((name for name, p in tails.items() if p < OWN / 2), "")
+            assert _own(table, window, lost) == wanted  # type: ignore[arg-type]
