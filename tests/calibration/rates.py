@@ -80,7 +80,8 @@ def verdict(made: Both, target: float) -> str:
     """What a claim is told that lies right at its edge: a claim of at least 1.05 times what is true."""
     low, high = made.told.interval()
     published = float(np.exp(target)) / (1 - MARGIN)
-    row = {"speedup": made.told.ratio, "ci_low": low, "ci_high": high, "lossless": "identical", "model": "m"}
+    row = {"speedup": made.told.ratio, "ci_low": low, "ci_high": high, "freedom": made.told.freedom, "model": "m",
+           "lossless": "identical"}  # fmt: skip
     return ratio(_claim(published), row, "").verdict
 
 

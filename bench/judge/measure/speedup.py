@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.judge.measure.again import columns as again_columns
+from bench.judge.measure.contexts import sets_of
 from bench.judge.measure.decomposition import factors
 from bench.judge.measure.estimands import Both, both, depends_on_text, noise_of
 from bench.judge.measure.intervals import direction, known_mean
@@ -40,7 +41,8 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
         if design is None or grade is None:
             continue
         solo = _solo_designs(table, mask)
-        shared = {**about, "prompt_class": name, **grade.columns(), **_round_columns(table, design)}
+        shared = {**about, "prompt_class": name, "contexts": sets_of(table, mask), **grade.columns(),
+                  **_round_columns(table, design)}  # fmt: skip
         for scope in SCOPES if together > 1 else (ANSWER,):
             divisor = np.log(table.concurrent) if scope == ANSWER else np.zeros(len(table.run))
             found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses)

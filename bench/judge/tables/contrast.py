@@ -80,6 +80,8 @@ class SpeedUp(ArmFact):
     n_prompts: int = column("prompts; groups that share one count once")
     n_units: int = column("units of the interval")
     freedom: float = column("degrees of freedom of the interval", default=1.0)
+    contexts: float = column("sets of contexts that the row's blocks are spread over, as many of equal weight",
+                             decimals=1, default=1.0)  # fmt: skip
     noise_freedom: float = column("degrees of freedom of that for these texts", default=NAN)
     units: str = column("what they are: prompts, blocks or replicate pairs")
     concurrent: int = column("answers that were decoded at the same time")
