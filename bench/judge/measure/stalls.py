@@ -6,7 +6,7 @@ slow in both stays, such as a change of width. The records keep every stall; the
 
 A run that is slower than the other throughout is another matter: which of the two is the odd one, nothing tells. Its
 rounds are held against the other's times their median ratio, so that such a level stays in the estimate and in its
-noise (named as `WHOLE`); only a run that takes twice as long throughout is a stall as a whole.
+noise (named as `WHOLE`); only in a run that takes twice as long in all nothing is noise.
 
 What comes from outside hits both arms. Where one arm's runs are disturbed more often than the other's, by more than
 chance at the time that each ran (`OWN`), the stalls are its own work: they are listed and stay in the estimate.
@@ -140,13 +140,15 @@ def _own(table: RunTable, window: np.ndarray, lost: np.ndarray) -> str:
 
 
 def _levels(total: np.ndarray, twin: np.ndarray, starts: np.ndarray, paired: np.ndarray) -> np.ndarray:
-    """(runs,) median log ratio of a run's rounds to the other run's; 0 without one, and where it is twice as slow."""
+    """(runs,) median log ratio of a run's rounds to the other run's; 0 without one and where one took twice as long."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(twin >= 0, np.log(total / total[np.maximum(twin, 0)]), 0.0)
     size = np.diff(starts)
     ranked = ratios[np.lexsort((ratios, np.repeat(np.arange(len(size)), size)))]
     middle = (ranked[starts[:-1] + (size - 1) // 2] + ranked[starts[:-1] + size // 2]) / 2
-    known = paired & np.isfinite(middle) & (np.abs(middle) <= MOST)
+    whole, other = np.add.reduceat(total, starts[:-1]), np.add.reduceat(total[np.maximum(twin, 0)], starts[:-1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        known = paired & np.isfinite(middle) & (np.abs(middle) <= MOST) & (np.abs(np.log(whole / other)) <= MOST)
     levels: np.ndarray = np.where(known, middle, 0.0)
     return levels
 

@@ -143,8 +143,8 @@ def test_a_stall_of_a_slower_run_counts_at_that_runs_level() -> None:
     cell, level = slower(run, 1.5), slower(run, 1.5)
     at = (cell.rounds["run"] == run) & (cell.rounds["round"] == 3)
     for name in ("decode_ns", "total_ns"):
-        cell.rounds.loc[at, name] += LOST_MS * MS
-    cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += LOST_MS * MS
+        cell.rounds.loc[at, name] += LOST_MS // 4 * MS
+    cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += LOST_MS // 4 * MS
     assert {row["round"] for row in judge([cell]).stalls} == {3, WHOLE}
     assert overall(cell)["speedup"] == pytest.approx(overall(level)["speedup"], rel=0.01)
 
@@ -190,3 +190,15 @@ def test_chance_of_an_arm_s_stalls_knows_how_long_it_ran(seconds: tuple[float, f
                      for name, count, part in (("treatment", ours, share), ("baseline", theirs, 1 - share))}
             wanted = next((name for name, p in tails.items() if p < OWN / 2), "")
             assert _own(table, window, lost) == wanted  # type: ignore[arg-type]
+
+
+def test_in_a_run_that_took_twice_as_long_in_all_nothing_is_noise() -> None:
+    """Slow throughout, and one round much more so: the other run is the sound one."""
+    run = run_of("treatment", 2)
+    cell = slower(run, 1.5)
+    at = (cell.rounds["run"] == run) & (cell.rounds["round"] == 3)
+    for name in ("decode_ns", "total_ns"):
+        cell.rounds.loc[at, name] += 5 * LOST_MS * MS
+    cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += 5 * LOST_MS * MS
+    assert overall(cell)["speedup"] == pytest.approx(overall(guess_cell())["speedup"], rel=0.01)
+    assert all(row["round"] != WHOLE for row in judge([cell]).stalls)
