@@ -143,8 +143,8 @@ def test_a_stall_of_a_slower_run_counts_at_that_runs_level() -> None:
     cell, level = slower(run, 1.5), slower(run, 1.5)
     at = (cell.rounds["run"] == run) & (cell.rounds["round"] == 3)
     for name in ("decode_ns", "total_ns"):
-        cell.rounds.loc[at, name] += LOST_MS // 4 * MS
-    cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += LOST_MS // 4 * MS
+        cell.rounds.loc[at, name] += LOST_MS // 20 * MS
+    cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += LOST_MS // 20 * MS
     assert {row["round"] for row in judge([cell]).stalls} == {3, WHOLE}
     assert overall(cell)["speedup"] == pytest.approx(overall(level)["speedup"], rel=0.01)
 
