@@ -17,7 +17,7 @@ from bench.errors import UserError, innermost_frame
 from bench.plan.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
 from bench.records.cells import write_cell
 from bench.run.arms import Prompt
-from bench.run.engines import engine
+from bench.run.engines import engine, offloads
 from pti_loop.engine import Model
 from pti_loop.gguf.file import GgufFile
 
@@ -26,6 +26,8 @@ _GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfi
 
 Measured = tuple[dict[str, Any], dict[str, list[Any]]]
 """Facts, and rows of each table."""
+CONTEXTS_ON_A_GPU = 3
+"""How many times contexts are made in a cell whose layers are offloaded: there two of one kind differ by 1 to 2 %."""
 _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
 
 
@@ -109,6 +111,8 @@ def _contrast(model: Model, config: Config, job: dict[str, Any], sizes: dict[str
               sample: Callable[[], tuple[float, ...]]) -> Measured:  # fmt: skip
     from bench.run.contrast import Contrast
 
+    if not config.measure.contexts:
+        config.measure.contexts = CONTEXTS_ON_A_GPU if offloads(config) else 1
     result = Contrast(model, config, tokenized(model, config), job["cell"], sample, progress).run()
     names = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
     result.facts["memory"] = {

@@ -55,6 +55,13 @@ class RunTable:
     turns: dict[str, np.ndarray]
     """Columns of the rounds table."""
     draws: dict[str, np.ndarray]
+    made: np.ndarray | None = None
+    """Which set of contexts each run ran in, from 0; None where the records do not tell."""
+
+    @cached_property
+    def context(self) -> np.ndarray:
+        """(runs,) number of the set of contexts, 0 where there was one alone or the records do not tell."""
+        return np.zeros(len(self.run), dtype=np.int64) if self.made is None else np.maximum(self.made, 0)
 
     @cached_property
     def concurrent(self) -> np.ndarray:
@@ -175,6 +182,7 @@ def run_table(cell: StoredCell) -> RunTable:
         emits=emits,
         turns=turns,
         draws=draws,
+        made=runs["context"].astype(np.int64) if "context" in runs else None,
     )
     _check(table)
     return table

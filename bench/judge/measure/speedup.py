@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.measure.again import told as again_told
+from bench.judge.measure.again import columns as again_columns
+from bench.judge.measure.contexts import sets_of
 from bench.judge.measure.decomposition import factors
 from bench.judge.measure.estimands import Both, both, depends_on_text, noise_of
 from bench.judge.measure.intervals import direction, known_mean
@@ -30,8 +31,8 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
     table, plain, limits = case.settled, case.runs, case.once(bounds)
     together = int(table.concurrent[table.of("treatment")].max())
     bound = limits[-1].bound_tok_s if limits else float("nan")
-    noise, by_text = noise_of(np.log(table.rate) - case.stalls.unknown, table), depends_on_text(case)
-    about = {"concurrent": together, "again": again_told(case), "stalled_share": case.stalls.share}
+    noise, by_text = noise_of(np.log(table.rate), case.stalls.unknown, table), depends_on_text(case)
+    about = {"concurrent": together, "stalled_share": case.stalls.share, **again_columns(case)}
     rows = []
     for name, mask in class_masks(table).items():
         design = contrast_design(table, mask)
@@ -40,7 +41,8 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
         if design is None or grade is None:
             continue
         solo = _solo_designs(table, mask)
-        shared = {**about, "prompt_class": name, **grade.columns(), **_round_columns(table, design)}
+        shared = {**about, "prompt_class": name, "contexts": sets_of(table, mask), **grade.columns(),
+                  **_round_columns(table, design)}  # fmt: skip
         for scope in SCOPES if together > 1 else (ANSWER,):
             divisor = np.log(table.concurrent) if scope == ANSWER else np.zeros(len(table.run))
             found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses)
@@ -61,6 +63,7 @@ def _intervals(found: Both) -> dict[str, Any]:
         "speedup": told.ratio, **columns, "speaks_of": found.speaks_of, "direction": direction(told),
         "min_visible_effect": told.min_visible_effect, "n_blocks": told.n_blocks, "n_prompts": told.n_prompts,
         "n_units": told.n_units, "units": told.units, "freedom": told.freedom,
+        "noise_freedom": found.noise.freedom,
     }  # fmt: skip
 
 

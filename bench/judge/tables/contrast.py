@@ -55,6 +55,11 @@ class SpeedUp(ArmFact):
                                   decimals=1, words="stalled", default=NAN)  # fmt: skip
     again: str = column("what A/A says: `ok`, `cannot tell` where it is too wide for the effect, or `none`",
                         words="A/A", default="none")  # fmt: skip
+    again_ratio: float = column("A/A of the cell: a second baseline over the first", RATIO, interval="again",
+                                default=NAN)  # fmt: skip
+    again_low: float = column("lower end of the interval of `again_ratio`", RATIO, default=NAN)
+    again_high: float = column("upper end of the interval of `again_ratio`", RATIO, default=NAN)
+    again_freedom: float = column("degrees of freedom of that interval", default=NAN)
     counted_tok_s: float = column("every emit call counted, a token said again too: no speed", "tok/s",
                                   scaled_by="speedup", decimals=1, words="counted tok/s")  # fmt: skip
     aggregate_tok_s: float = column("distinct tokens a second in sum over answers, whatever the scope", "tok/s",
@@ -75,6 +80,9 @@ class SpeedUp(ArmFact):
     n_prompts: int = column("prompts; groups that share one count once")
     n_units: int = column("units of the interval")
     freedom: float = column("degrees of freedom of the interval", default=1.0)
+    contexts: float = column("sets of contexts that the row's blocks are spread over, as many of equal weight",
+                             decimals=1, default=1.0)  # fmt: skip
+    noise_freedom: float = column("degrees of freedom of that for these texts", default=NAN)
     units: str = column("what they are: prompts, blocks or replicate pairs")
     concurrent: int = column("answers that were decoded at the same time")
     counted_speedup: float = column("`counted_tok_s` over `baseline_tok_s`", RATIO, scaled_by="speedup")
@@ -120,14 +128,18 @@ class SpeedUp(ArmFact):
 
 @table
 class Stall(Fact):
-    """Time that one of two runs of identical work lost. It is in the records, and in no estimate."""
+    """Time that one of two runs of identical work lost. It is in the records, and in no estimate.
+
+    But for a run that was slow throughout: which of the two is the odd one is not known, so it stays in.
+    """
 
     cell: str = column("id of the cell")
     run: int = column("number of the run in its cell")
     arm: str = column("arm of the run")
     block: int = column("block of the run")
     prompt: str = column("prompt or prompts of the run")
-    round: int | None = column("the round; -1 is time between rounds, `n/a` several that lost less than 5 % each")
+    round: int | None = column("the round; -1 is time between rounds, -2 the whole run, `n/a` several that lost less "
+                               "than 5 % each")  # fmt: skip
     rounds: int = column("how many rounds the row is about")
     lost_ms: float = column("time lost", "ms", decimals=1, words="lost ms")
     took_ms: float = column("what the rounds took", "ms", decimals=1, words="took ms")
