@@ -1,9 +1,10 @@
-"""`python -m tests.fuzz.kills [COUNT]`: kill -9 at random points of a sweep, and what is left afterwards.
+"""`python -m tests.fuzz.kills [COUNT] [SEED]`: kill -9 at random points of a sweep, and what is left afterwards.
 
 The sweep is the real one; its cells are measured by a stand-in that decodes nothing, starts a peer program as the real
 worker does and writes its cell by the real writer. The parent, the worker, the peer or a process that is just writing
 is killed. Afterwards no process may be left, no lock held, no half cell readable, nothing foreign touched, and the same
-command has to finish.
+command has to finish. A sweep that ended before its kill counts for nothing and is tried again. The last line has the
+number of kills by what was killed, and of each kind of fault.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench.errors import UserError
@@ -42,6 +44,10 @@ subprocess.Popen = Stub
 sys.exit(main(["sweep", *{WORDS!r}, *sys.argv[1:]]))
 """
 FOREIGN = (".git/HEAD", ".notes/mine", ".0123456789ab.elsewhere.1.abcdefgh.partial/cell.yaml", "notes.txt")
+PATIENCE_S = 300
+"""With a sweep; beside other work a start alone takes long."""
+KINDS = ("parent", "worker", "peer", "writing")
+FAULTS = ("half cells", "orphans", "foreign files touched", "locks held", "leftovers", "resumes wrong")
 
 
 def worker() -> int:
@@ -93,9 +99,10 @@ def once(draw: random.Random, folder: Path, mark: str) -> tuple[str, list[str]]:
     for name in FOREIGN:
         (box / name).parent.mkdir(parents=True, exist_ok=True)
         (box / name).write_text("foreign")
-    wanted = draw.choice(("parent", "worker", "peer", "writing"))
+    foreign = {name: _state(box / name) for name in FOREIGN}
+    wanted = draw.choice(KINDS)
     sweep = start(folder, mark)
-    killed, until, wait = "nothing", time.monotonic() + 60, draw.random() * 1.2
+    killed, until, wait = "nothing", time.monotonic() + PATIENCE_S, draw.random() * 1.2
     seen_worker = 0.0
     while sweep.poll() is None and time.monotonic() < until:
         alive = marked(mark)
@@ -113,29 +120,37 @@ def once(draw: random.Random, folder: Path, mark: str) -> tuple[str, list[str]]:
             killed = wanted
             break
         time.sleep(0.005)
-    sweep.communicate(timeout=60)  # where it lives, it goes on with the other cells
+    sweep.communicate(timeout=PATIENCE_S)  # where it lives, it goes on with the other cells
     time.sleep(0.3)
-    wrong = [f"orphan {kind_of(command)}" for command in marked(mark).values()]
-    wrong += _left(folder, box)
+    wrong = [f"orphans: {kind_of(command)}" for command in marked(mark).values()]
+    wrong += _left(folder, box, foreign)
     again = start(folder, f"{mark}-again")
-    said, _ = again.communicate(timeout=120)
-    if again.returncode or "3 of 3 cells done" not in said:
-        wrong.append(f"resume: {again.returncode} {said[-300:]}")
-    wrong += _left(folder, box)
+    said, _ = again.communicate(timeout=PATIENCE_S)
+    if again.returncode or "3 of 3 cells done" not in said or len(cell_folders(folder / "results")) != 3:
+        wrong.append(f"resumes wrong: {again.returncode} {said[-300:]}")
+    wrong += _left(folder, box, foreign)
     if len(list(box.glob(".*"))) != 3:
-        wrong.append(f"leftovers {[path.name for path in box.glob('.*')]}")
+        wrong.append(f"leftovers: {[path.name for path in box.glob('.*')]}")
     return killed, wrong
 
 
-def _left(folder: Path, box: Path) -> list[str]:
-    wrong = [f"half cell: {found}" for place in cell_folders(folder / "results")
+def _state(path: Path) -> tuple[object, ...]:
+    """What a touched file has another one of; empty for one that is gone."""
+    if not path.is_file():
+        return ()
+    found = path.stat()
+    return path.read_bytes(), found.st_ino, found.st_mtime_ns, found.st_mode
+
+
+def _left(folder: Path, box: Path, foreign: Mapping[str, object]) -> list[str]:
+    wrong = [f"half cells: {found}" for place in cell_folders(folder / "results")
              if not isinstance(found := read_cell(place), StoredCell)]  # fmt: skip
-    wrong += [f"foreign file {name}" for name in FOREIGN if not (box / name).exists()]
+    wrong += [f"foreign files touched: {name}" for name, was in foreign.items() if _state(box / name) != was]
     try:
         with DeviceLock("cpu", folder / "locks"):
             pass
     except UserError as error:
-        wrong.append(f"lock: {error}")
+        wrong.append(f"locks held: {error}")
     return wrong
 
 
@@ -146,16 +161,25 @@ def main() -> int:
     killed: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     draw = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
-    for number in range(count):
+    for number in range(3 * count):
         folder = Path(tempfile.mkdtemp(prefix="kills"))
         what, found = once(draw, folder, f"{os.getpid()}-{number}")
         killed[what] += 1
-        wrong.update(found)
+        wrong.update(one.partition(":")[0] for one in found)
         shutil.rmtree(folder)
         for one in found:
             print(f"{number}, {what} killed: {one}", flush=True)
-    print(f"killed: {dict(killed)}; wrong: {dict(wrong) or 'nothing'}")
-    return int(bool(wrong))
+        if killed.total() - killed["nothing"] == count:
+            break
+    print(summary(killed, wrong), flush=True)
+    return int(bool(wrong) or killed.total() - killed["nothing"] < count)
+
+
+def summary(killed: Counter[str], wrong: Counter[str]) -> str:
+    """The last line: `12 kills (3 parent, ..), 0 half cells, 0 orphans, ..`."""
+    kinds = ", ".join(f"{killed[kind]} {kind}" for kind in KINDS)
+    faults = ", ".join(f"{wrong[fault]} {fault}" for fault in FAULTS)
+    return f"{killed.total() - killed['nothing']} kills ({kinds}): {faults}"
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz import __main__ as fuzz
+from tests.fuzz import kills
 from tests.fuzz.targets import TARGETS, once
 
 SECONDS = 1.0
@@ -58,3 +60,11 @@ def test_a_reader_that_catches_everything_hides_no_slow_input(tmp_path: Path, mo
 def test_every_reader_has_its_share() -> None:
     assert {*fuzz.SHARES} == {*TARGETS}
     assert sum(fuzz.SHARES.values()) == 100 and min(fuzz.SHARES.values()) >= 2
+
+
+def test_kills_are_counted_by_kind_and_each_fault_by_name() -> None:
+    killed, wrong = Counter(parent=2, writing=1, nothing=4), Counter({"orphans": 1})
+    assert kills.summary(killed, wrong) == (
+        "3 kills (2 parent, 0 worker, 0 peer, 1 writing): 0 half cells, 1 orphans, 0 foreign files touched, "
+        "0 locks held, 0 leftovers, 0 resumes wrong"
+    )
