@@ -63,8 +63,8 @@ def test_every_reader_has_its_share() -> None:
 
 
 def test_kills_are_counted_by_kind_and_each_fault_by_name() -> None:
-    killed, wrong = Counter(parent=2, writing=1, nothing=4), Counter({"orphans": 1})
-    assert kills.summary(killed, wrong) == (
-        "3 kills (2 parent, 0 worker, 0 peer, 1 writing): 0 half cells, 1 orphans, 0 foreign files touched, "
-        "0 locks held, 0 leftovers, 0 resumes wrong"
+    killed, wrong = Counter(parent=2, writing=1), Counter({"orphans": 1})
+    assert kills.summary(2, killed, wrong) == (
+        "3 kills in 2 sweeps (2 parent, 0 worker, 0 peer, 1 writing), 2 resumes: 0 half cells, 1 orphans, "
+        "0 foreign files touched, 0 locks held, 0 leftovers, 0 resumes wrong"
     )
