@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -18,6 +19,7 @@ from typing import Any, TypeVar
 
 from bench.records.bounded import json_value, read_bytes, read_text, unpacked
 from bench.records.cells import MOST_LETTERS, REFERENCE, cell_folders
+from bench.records.folders import folders_with
 from kernels.counters import Summary, read_profile, summarize
 from kernels.errors import KernelError
 from kernels.records import Sample
@@ -67,12 +69,15 @@ def kernel_folders(root: Path) -> list[Path]:
 
 
 def _folders(root: Path) -> list[Path]:
-    return sorted(path.parent for path in root.glob(f"*/{FOLDER}/env.json"))
+    return folders_with(root, FOLDER, ("env.json", "timings.csv.gz"))
 
 
 def load_kernels(folder: Path) -> KernelRecords:
     """One folder. Raises nothing: a file that cannot be read is told in `damage`, with its line where there is one."""
     damage: list[str] = []
+
+    if not os.path.lexists(folder / "env.json"):
+        damage.append("env.json: No such file or directory")
 
     def part(name: str, read: Callable[[Path], _Read]) -> _Read | None:
         try:
