@@ -199,6 +199,11 @@ def check(config: Config) -> None:
     if config.temperature < 0 or not math.isfinite(config.temperature):
         fault = "is below 0" if config.temperature < 0 else "is no temperature"
         raise UserError(f"temperature={config.temperature} {fault}; 0 is greedy, 0.7 is a usual value")
+    for item in config.prompts.items:
+        for key in ("id", "class"):
+            if not (str(item[key]).isprintable() and str(item[key])):
+                raise UserError(f"a prompt's {key} is {str(item[key])[:40]!r}; give it letters that can be shown in "
+                                "one line of a table")  # fmt: skip
     classes = {item["class"] for item in config.prompts.items}
     if config.prompts.domain and config.prompts.domain not in classes:
         raise UserError(f"prompts.domain={config.prompts.domain} is no class of the prompt set "
