@@ -1,4 +1,4 @@
-"""Everything that is read from each text of a tool, not its rate alone: tokens, times, places, settings, and what is said.
+"""Everything that is read from each text of a tool, not its rate alone: tokens, times, places, settings, notes.
 
 `read.json` has the texts of tests/data/audit one by one, each row and each kernel on a line of its own: what a person
 finds in the text, where it is no default. A time that a tool does not print follows from those that it does (512 prompt
