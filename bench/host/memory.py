@@ -100,3 +100,8 @@ def usable_memory() -> int:
     """Bytes that this process could have at most: the machine's, or its container's."""
     limit = cgroup_memory_limit()
     return min(total_memory(), limit) if limit else total_memory()
+
+
+def meminfo_available(proc: Path = Path("/proc")) -> int | None:
+    """Bytes of the machine that could be taken without paging, by the kernel's own estimate; None where it has none."""
+    return _fields(proc / "meminfo").get("MemAvailable")

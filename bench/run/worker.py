@@ -32,6 +32,7 @@ _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.
 def config_of(values: dict[str, Any]) -> Config:
     """Config from the plain values of a job."""
     known = {key: value for key, value in values.items() if key in Config.__dataclass_fields__}
+    known["measure"] = {"sharp": False} | dict(known.get("measure") or {})  # left out where it is off
     if "method" in known:
         known["method"] = {key: known["method"][key] for key in ("name", "parameters")}
     return Config(**{key: _GROUPS[key](**value) if key in _GROUPS else value for key, value in known.items()})
@@ -46,6 +47,7 @@ def measure_cell(job: dict[str, Any]) -> Measured:
     """Measure one cell. Returns (facts, tables)."""
     from bench.host.clocks import Clocks
     from bench.host.neighbours import Neighbours
+    from bench.run.sharp import grade_sharp
     from pti_loop.gguf import file as gguf_file
 
     config = config_of(job["config"])
@@ -73,7 +75,13 @@ def measure_cell(job: dict[str, Any]) -> Measured:
         speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
     facts |= {"model": _model_facts(model, file, config) | sizes, "bandwidth": speed, "clocks": clocks.note,
               "process": _process(facts, model)}  # fmt: skip
+    prompts = tokenized(model, config) if job["kind"] == "contrast" else []
+    on_card = bool(model.facts()["layers_offloaded"])
     model.close()
+    if prompts:
+        sharp = grade_sharp(runs, config, prompts, file, job["cell"], on_card, progress)
+        facts |= {"sharp": sharp.facts} if sharp.facts else {}
+        tables |= {"sharp": sharp.rows}
     return facts, tables
 
 

@@ -14,8 +14,9 @@ from bench.judge.measure.decomposition import factors
 from bench.judge.measure.estimands import Both, both, depends_on_text, noise_of
 from bench.judge.measure.intervals import direction, known_mean
 from bench.judge.measure.layout import Design, block_flags, class_masks, contrast_design
-from bench.judge.measure.lossless import grade_arm, prompt_parts
+from bench.judge.measure.lossless import prompt_parts
 from bench.judge.measure.roofline import bounds
+from bench.judge.measure.sharp import graded
 from bench.judge.tables.contrast import ANSWER, SCOPES, SpeedUp
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
     for name, mask in class_masks(table).items():
         design = contrast_design(table, mask)
         prompts = None if name == "all" else prompt_parts(str(prompt) for prompt in table.prompt[mask])
-        grade = grade_arm(case.cell.facts, "treatment", prompts)
+        grade = graded(case, "treatment", prompts)
         if design is None or grade is None:
             continue
         solo = _solo_designs(table, mask)

@@ -42,7 +42,8 @@ def speedup(tables: Ordered, index: CellIndex) -> Section:
         *shown("speedup", "tok_s", "baseline_tok_s", "counted_tok_s", "aggregate_tok_s", "steady_speedup",
                "solo_speedup"),
         ("tokens a round / round cost", _factors),
-        *shown("speedup", "host_share", "min_visible_effect", "bound_tok_s", "lossless", "identical_share"),
+        *shown("speedup", "host_share", "min_visible_effect", "bound_tok_s", "lossless", "identical_share",
+               "lossless_f16"),
         ("why void", lambda row: line(get(row, "void_reason") or "unspecified") if is_void(row) else "sound"),
         ("cells", ids_of),
     ]  # fmt: skip
