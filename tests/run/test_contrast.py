@@ -34,7 +34,7 @@ def config(method="stagger", streams=4, temperature=0.0, n_predict=24, **paramet
     streams = streams if declared()[method].answers != "one" else 1
     made = Config(method=MethodConfig(method, dict(resolve(method, parameters))), streams=streams,
                   temperature=temperature, n_predict=n_predict, engine=EngineConfig(threads=1))  # fmt: skip
-    made.measure.per_class = 3
+    made.measure.per_class, made.measure.sharp = 3, False  # whoever judges it stores no grade on F16 weights
     return made
 
 

@@ -14,9 +14,16 @@ from bench.run.engines import engine
 from bench.run.sharp import MARGIN, grade_sharp, needed
 from pti_loop.engine import EngineError
 from pti_loop.gguf import file as gguf_file
-from tests.run.test_contrast import PROMPTS, config, toy
+from tests.run import test_contrast
+from tests.run.test_contrast import PROMPTS, toy
 
 TINY = Path(__file__).parents[2] / "models" / "pti-tiny" / "pti-tiny.Q8_0.gguf"
+
+
+def config(method: str, **more: Any) -> Any:
+    made = test_contrast.config(method, **more)
+    made.measure.sharp = True
+    return made
 
 
 @dataclass
