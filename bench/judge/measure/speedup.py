@@ -82,7 +82,17 @@ def _speeds(table: RunTable, design: Design, divisor: np.ndarray) -> dict[str, A
         "tok_s": tok_s, "baseline_tok_s": baseline, "aggregate_tok_s": design.levels(np.log(table.rate))[0],
         "steady_tok_s": design.levels(steady)[0], "steady_speedup": design.ratio(steady),
         "counted_tok_s": counted_tok_s, "counted_speedup": counted_tok_s / baseline,
+        **_with_draft_prefill(table, design, divisor),
     }  # fmt: skip
+
+
+def _with_draft_prefill(table: RunTable, design: Design, divisor: np.ndarray) -> dict[str, Any]:
+    """The ratio where what a drafter took to take in the prompt is the arm's time too; nothing where it is unknown."""
+    taken = table.draft_prefill[np.unique(design.arm.run)]
+    if np.isnan(taken).any() or np.isnan(table.draft_prefill[np.unique(design.baseline.run)]).any():
+        return {}
+    return {"prompted_speedup": design.ratio(np.log(table.prompted_rate) - divisor),
+            "draft_prefill_ms": float(taken.mean()) * 1e3}  # fmt: skip
 
 
 def _solo_designs(table: RunTable, mask: np.ndarray) -> SoloDesigns | None:

@@ -47,6 +47,11 @@ class SpeedUp(ArmFact):
     prompts_low: float = column("lower end over prompts: for texts like these, where `speaks_of` says so", RATIO,
                                 default=NAN)  # fmt: skip
     prompts_high: float = column("upper end over prompts", RATIO, default=NAN)
+    prompted_speedup: float = column("the ratio with what the arm's drafters took to take in the prompt as part of its "
+                                     "time; `speedup` is without", RATIO, scaled_by="speedup", decimals=2,
+                                     words="with the drafter's prefill", default=NAN)  # fmt: skip
+    draft_prefill_ms: float = column("what they took, a run", "ms", decimals=1, words="drafter's prefill ms",
+                                     default=NAN)  # fmt: skip
     plain_speedup: float = column("`speedup` with every stall in it", RATIO, decimals=2, words="with stalls",
                                   interval="plain", default=NAN)  # fmt: skip
     plain_low: float = column("lower end of the interval of `plain_speedup`, over prompts", RATIO, default=NAN)

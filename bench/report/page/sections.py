@@ -38,7 +38,7 @@ def speedup(tables: Ordered, index: CellIndex) -> Section:
         ("arm", lambda row: describe(row, index)),
         *map(unless_void, shown("speedup", "speedup")),
         unless_void(limits("speedup", "speedup"), MISSING),
-        *shown("speedup", "speaks_of", "plain_speedup"),
+        *shown("speedup", "speaks_of", "plain_speedup", "prompted_speedup"),
         *shown("speedup", "tok_s", "baseline_tok_s", "counted_tok_s", "aggregate_tok_s", "steady_speedup",
                "solo_speedup"),
         ("tokens a round / round cost", _factors),
@@ -50,7 +50,8 @@ def speedup(tables: Ordered, index: CellIndex) -> Section:
     made = by_group(rows, columns, index, "speedup.csv")
     intro = (
         "Speed counts distinct tokens; *counted tok/s* is what counting every emit call would print. *plain tok/s* is "
-        "the fastest fair baseline; *over same context* divides by one stream in the arm's own context instead. *bound "
+        "the fastest fair baseline; *with the drafter's prefill* counts what a drafter took to take in the prompt, "
+        "which is before the window, as the arm's time; *over same context* divides by one stream in the arm's own context instead. *bound "
         "tok/s* is what the measured read bandwidth allows. Per prompt class: `speedup.csv`."
     )
     return Section("speedup", "Speed-up", intro, "No finished contrast.", made, ("speedup",))
