@@ -131,12 +131,24 @@ def _profile(model: Model, config: Config, job: dict[str, Any], sizes: dict[str,
     from bench.run.peer_programs import compare_with_peers
 
     held = sizes["kv_bytes_per_token"], sizes["state_bytes_per_sequence"]
-    facts = {"memory_by_streams": step_times.memory_by_streams(model, config, *held)}
+    facts: dict[str, Any] = {
+        "memory_by_streams": step_times.memory_by_streams(model, config, *held, look=_held)}
     steps = step_times.step_costs(model, config, job["cell"], progress)
     for name, program in job["peers"].items():
         setattr(config.peers, name, program)
     facts["peers"] = compare_with_peers(model, Path(job["model_path"]), config, progress)
     return facts, {"steps": steps}
+
+
+def _held() -> dict[str, int]:
+    """What this process holds (its share of what it shares, all that it maps), and what the cards hold."""
+    from bench.host.card_memory import card_memory
+    from bench.host.memory import give_back, process_memory
+
+    give_back()
+    process, card = process_memory(), card_memory()
+    held = {"rss_bytes": process.rss, "process_bytes": process.pss or process.rss}
+    return held | ({"card_bytes": card.used} if card else {})
 
 
 def _model_facts(model: Model, file: GgufFile, config: Config) -> dict[str, Any]:

@@ -107,7 +107,8 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
         "on_mean": (_DOMAIN,), "off_mean": (_DOMAIN,),
         "drop": ({"acceptance": ("direction",)},), "auc": ({"acceptance": ("direction",)},),
     },
-    "memory": dict.fromkeys(("measured_bytes", "per_stream_bytes", "kv_bytes", "state_bytes"), (_BYTES, True)),
+    "memory": dict.fromkeys(("measured_bytes", "per_stream_bytes", "kv_bytes", "state_bytes", "card_bytes",
+                             "process_bytes"), (_BYTES, True)),
     "bandwidth": {"read_gb_s": ({"bandwidth": ("absolute",)},)},
     "kernels": {
         "gb_s": (_KERNEL,), "us": (_KERNEL,), "cost_over_best_single": ({"kernel": ("best_kernel",)},),

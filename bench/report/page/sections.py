@@ -51,8 +51,8 @@ def speedup(tables: Ordered, index: CellIndex) -> Section:
     intro = (
         "Speed counts distinct tokens; *counted tok/s* is what counting every emit call would print. *plain tok/s* is "
         "the fastest fair baseline; *with the drafter's prefill* counts what a drafter took to take in the prompt, "
-        "which is before the window, as the arm's time; *over same context* divides by one stream in the arm's own context instead. *bound "
-        "tok/s* is what the measured read bandwidth allows. Per prompt class: `speedup.csv`."
+        "which is before the window, as the arm's time; *over same context* divides by one stream in the arm's own "
+        "context instead. *bound tok/s* is what the measured read bandwidth allows. Per prompt class: `speedup.csv`."
     )
     return Section("speedup", "Speed-up", intro, "No finished contrast.", made, ("speedup",))
 
@@ -117,7 +117,8 @@ def memory(tables: Ordered, index: CellIndex) -> Section:
     columns: list[Column] = [
         *shown("memory", "streams"),
         ("measured in", lambda row: " ".join(word for word in (get(row, "source"), get(row, "arm")) if word)),
-        *shown("memory", "kv_bytes", "state_bytes", "measured_bytes", "per_stream_bytes"),
+        *shown("memory", "kv_bytes", "state_bytes", "measured_bytes", "per_stream_bytes", "process_bytes",
+               "card_bytes"),
         ("cells", ids_of),
     ]
     made = by_group(tables.rows("memory"), columns, index, "memory.csv")
