@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,7 +112,5 @@ def give_back() -> None:
     """Return to the system what the process has freed, so that it does not stand in for what is allocated next."""
     import ctypes
 
-    try:
+    with suppress(OSError, AttributeError):  # another C library than glibc keeps what it keeps
         ctypes.CDLL(None).malloc_trim(0)
-    except (OSError, AttributeError):  # another C library than glibc keeps what it keeps
-        pass

@@ -91,7 +91,7 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
         "counted_tok_s": (_RATE, False, ("counted",), True),
         "counted_speedup": (_RATE, False, ("counted",), True),
         "baseline_tok_s": (_RATE,),
-        "solo_tok_s": (_RATE,),
+        "solo_tok_s": (_RATE,), "sabotage_tok_s": (_RATE,), "guess_ms": (_KERNEL, True),
         "tokens_per_round": ({"tokens_per_round": ("value", "absolute")}, True),
         "identical_share": ({"lossless": ("lossless", "absolute")}, True, ("answer",), False, "answers_graded"),
     },

@@ -41,13 +41,15 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
         if design is None or grade is None:
             continue
         solo = _solo_designs(table, mask)
-        shared = {**about, "prompt_class": name, **grade.columns(), **_round_columns(table, design)}
+        shared = {**about, "prompt_class": name, **grade.columns(), **_round_columns(table, design),
+                  **_guess_time(table, mask)}  # fmt: skip
         for scope in SCOPES if together > 1 else (ANSWER,):
             divisor = np.log(table.concurrent) if scope == ANSWER else np.zeros(len(table.run))
             found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses)
             rows.append(SpeedUp(**case.of_arm, **shared, scope=scope, **_speeds(table, design, divisor),
                                 **_intervals(found), **_with_stalls(plain, design, divisor),
                                 **_against_solo(solo, np.log(table.rate) - divisor),
+                                **_all_wrong(table, mask, np.log(table.rate) - divisor),
                                 bound_tok_s=bound / (together if scope == ANSWER else 1)))  # fmt: skip
     return rows
 
@@ -114,6 +116,25 @@ def _against_solo(solo: SoloDesigns | None, log_rate: np.ndarray) -> dict[str, A
     flatters = fair is not None and estimate.ratio > 1.1 * fair.ratio(log_rate)
     return {"solo_tok_s": design.levels(log_rate)[1], "solo_speedup": estimate.ratio, "solo_ci_low": low,
             "solo_ci_high": high, "solo_flatters": bool(flatters)}  # fmt: skip
+
+
+def _all_wrong(table: RunTable, mask: np.ndarray, log_rate: np.ndarray) -> dict[str, Any]:
+    """Speed of the arm whose every guess is wrong, over plain decoding's; nothing where it did not run."""
+    design = contrast_design(table, mask, "sabotage")
+    if design is None:
+        return {}
+    estimate = design.contrast(log_rate)
+    low, high = estimate.interval()
+    return {"sabotage_tok_s": design.levels(log_rate)[0], "sabotage_speedup": estimate.ratio,
+            "sabotage_low": low, "sabotage_high": high}  # fmt: skip
+
+
+def _guess_time(table: RunTable, mask: np.ndarray) -> dict[str, Any]:
+    """Drafting time of the treatment's rounds that made guesses, a guess."""
+    turns = table.turns
+    mine = (mask & table.of("treatment"))[turns["owner"]] & (turns["drafted"] > 0)
+    guesses = int(turns["drafted"][mine].sum())
+    return {"guess_ms": float(turns["draft_ns"][mine].sum()) * 1e-6 / guesses} if guesses else {}
 
 
 def _round_columns(table: RunTable, design: Design) -> dict[str, Any]:

@@ -116,6 +116,14 @@ class SpeedUp(ArmFact):
                                  interval="solo_ci", default=NAN)  # fmt: skip
     solo_ci_low: float = column("lower end of the interval of `solo_speedup`", RATIO, default=NAN)
     solo_ci_high: float = column("upper end of the interval of `solo_speedup`", RATIO, default=NAN)
+    sabotage_tok_s: float = column("the arm's own speed where every guess is wrong: what guessing costs", "tok/s",
+                                   scaled_by="sabotage_speedup", default=NAN)  # fmt: skip
+    sabotage_speedup: float = column("that speed over plain decoding's", RATIO, decimals=2,
+                                     words="all guesses wrong", interval="sabotage", default=NAN)  # fmt: skip
+    sabotage_low: float = column("lower end of the interval of `sabotage_speedup`", RATIO, default=NAN)
+    sabotage_high: float = column("upper end of the interval of `sabotage_speedup`", RATIO, default=NAN)
+    guess_ms: float = column("time that making a guess took, over all rounds that made one", "ms", decimals=3,
+                             words="a guess ms", default=NAN)  # fmt: skip
     solo_flatters: bool = column("whether that denominator is so slow that it flatters", default=False)
 
     def __post_init__(self) -> None:

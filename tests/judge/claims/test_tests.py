@@ -307,7 +307,8 @@ def test_a_copy_of_the_weights_shows_in_process_or_card(where, other, a_stream, 
     rows = [
         {"machine": "laptop", "build": "cpu-1", "cells": ["e"], "model": "m", "source": "profile", "streams": n,
          "kv_bytes": 8e6 * n, "state_bytes": 2e6 * n, "measured_bytes": 1e7 * n, "compute_bytes": 1.5e6 * n,
-         "output_bytes": 0.5e6 * n, "weight_bytes": 1e8, where: 3e8 + (a_stream + 1e7) * n, f"{where}_before": 1e7 * n, other: 5e7}
+         "output_bytes": 0.5e6 * n, "weight_bytes": 1e8, other: 5e7, where: 3e8 + (a_stream + 1e7) * n,
+         f"{where}_before": 1e7 * n}
         for n in (1, 2, 4)
     ]  # fmt: skip
     row = verdict("pti.memory.weights_shared", memory=rows)
