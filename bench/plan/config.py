@@ -116,6 +116,10 @@ class MeasureConfig:
     distribution: int = 0
     """Short runs behind one fixed prefix whose tokens are counted against plain decoding's exact probabilities, above
     temperature 0; as many with a planted bias. 0 leaves the test out."""
+    sharp: bool = True
+    """Decode the texts in both arms on F16 weights of the same file too, untimed, where these fit into the memory: the
+    shape of a decode moves logits some forty times less there, and a lossless loop says the same. The F16 file is kept
+    in the user's cache."""
     step_widths: int = 16
     step_passes: int = 3
     step_repeats: int = 2

@@ -34,6 +34,7 @@ _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.
 def config_of(values: dict[str, Any]) -> Config:
     """Config from the plain values of a job."""
     known = {key: value for key, value in values.items() if key in Config.__dataclass_fields__}
+    known["measure"] = {"sharp": False} | dict(known.get("measure") or {})  # left out where it is off
     if "method" in known:
         known["method"] = {key: known["method"][key] for key in ("name", "parameters")}
     return Config(**{key: _GROUPS[key](**value) if key in _GROUPS else value for key, value in known.items()})
@@ -48,6 +49,7 @@ def measure_cell(job: dict[str, Any]) -> Measured:
     """Measure one cell. Returns (facts, tables)."""
     from bench.host.clocks import Clocks
     from bench.host.neighbours import Neighbours
+    from bench.run.sharp import grade_sharp
     from pti_loop.gguf import file as gguf_file
 
     config = config_of(job["config"])
@@ -75,7 +77,13 @@ def measure_cell(job: dict[str, Any]) -> Measured:
         speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
     facts |= {"model": _model_facts(model, file, config) | sizes, "bandwidth": speed, "clocks": clocks.note,
               "process": _process(facts, config.temperature)}  # fmt: skip
+    prompts = tokenized(model, config) if job["kind"] == "contrast" else []
+    on_card = bool(model.facts()["layers_offloaded"])
     model.close()
+    if prompts:
+        sharp = grade_sharp(runs, config, prompts, file, job["cell"], on_card, progress)
+        facts |= {"sharp": sharp.facts} if sharp.facts else {}
+        tables |= {"sharp": sharp.rows}
     return facts, tables
 
 
@@ -127,12 +135,24 @@ def _profile(model: Model, config: Config, job: dict[str, Any], sizes: dict[str,
     from bench.run.peer_programs import compare_with_peers
 
     held = sizes["kv_bytes_per_token"], sizes["state_bytes_per_sequence"]
-    facts = {"memory_by_streams": step_times.memory_by_streams(model, config, *held)}
+    facts: dict[str, Any] = {
+        "memory_by_streams": step_times.memory_by_streams(model, config, *held, look=_held)}
     steps = step_times.step_costs(model, config, job["cell"], progress)
     for name, program in job["peers"].items():
         setattr(config.peers, name, program)
     facts["peers"] = compare_with_peers(model, Path(job["model_path"]), config, progress)
     return facts, {"steps": steps}
+
+
+def _held() -> dict[str, int]:
+    """What this process holds (its share of what it shares, all that it maps), and what the cards hold."""
+    from bench.host.card_memory import card_memory
+    from bench.host.memory import give_back, process_memory
+
+    give_back()
+    process, card = process_memory(), card_memory()
+    held = {"rss_bytes": process.rss, "process_bytes": process.pss or process.rss}
+    return held | ({"card_bytes": card.used} if card else {})
 
 
 def _model_facts(model: Model, file: GgufFile, config: Config) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def config(method="stagger", streams=4, temperature=0.0, n_predict=24, **paramet
     streams = streams if declared()[method].answers != "one" else 1
     made = Config(method=MethodConfig(method, dict(resolve(method, parameters))), streams=streams,
                   temperature=temperature, n_predict=n_predict, engine=EngineConfig(threads=1))  # fmt: skip
-    made.measure.per_class = 3
+    made.measure.per_class, made.measure.sharp = 3, False  # whoever judges it stores no grade on F16 weights
     return made
 
 
@@ -197,6 +197,16 @@ def test_contexts_count_what_is_decoded_in_them():
         assert run.beside_outside_tokens == 6
         assert run.draft_prefill_ns == 25 * MS, "six tokens in one decode of the drafter"
         assert run.beside_window_decodes == 7 * 2 + 1
+
+
+def test_both_ratios_are_told_without_and_with_what_the_drafter_takes_for_the_prompt(tmp_path):
+    (tmp_path / "0").write_bytes(b"")
+    row = everything(judged(tmp_path, toy(), config("draft", draft=2, draft_model=str(tmp_path / "0"))))
+    assert row["draft_prefill_ms"] == pytest.approx(25.0), "six tokens in one decode of the drafter"
+    window = 23 / row["tok_s"]
+    assert row["prompted_speedup"] == pytest.approx(row["speedup"] * window / (window + 0.025), rel=1e-6)
+    plain = everything(judged(tmp_path / "plain", toy(), config("lookup")))
+    assert plain["prompted_speedup"] == pytest.approx(plain["speedup"]) and plain["draft_prefill_ms"] == 0
 
 
 def test_a_loop_that_takes_tokens_back_is_divergent(tmp_path):

@@ -91,7 +91,7 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
         "counted_tok_s": (_RATE, False, ("counted",), True),
         "counted_speedup": (_RATE, False, ("counted",), True),
         "baseline_tok_s": (_RATE,),
-        "solo_tok_s": (_RATE,),
+        "solo_tok_s": (_RATE,), "sabotage_tok_s": (_RATE,), "guess_ms": (_KERNEL, True),
         "tokens_per_round": ({"tokens_per_round": ("value", "absolute")}, True),
         "identical_share": ({"lossless": ("lossless", "absolute")}, True, ("answer",), False, "answers_graded"),
     },
@@ -107,7 +107,8 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
         "on_mean": (_DOMAIN,), "off_mean": (_DOMAIN,),
         "drop": ({"acceptance": ("direction",)},), "auc": ({"acceptance": ("direction",)},),
     },
-    "memory": dict.fromkeys(("measured_bytes", "per_stream_bytes", "kv_bytes", "state_bytes"), (_BYTES, True)),
+    "memory": dict.fromkeys(("measured_bytes", "per_stream_bytes", "kv_bytes", "state_bytes", "card_bytes",
+                             "process_bytes"), (_BYTES, True)),
     "bandwidth": {"read_gb_s": ({"bandwidth": ("absolute",)},)},
     "kernels": {
         "gb_s": (_KERNEL,), "us": (_KERNEL,), "cost_over_best_single": ({"kernel": ("best_kernel",)},),

@@ -47,6 +47,15 @@ class Memory(ModelFact):
     kv_ratio: float = column("`kv_bytes` over `computed_kv_bytes`", RATIO, default=NAN)
     state_ratio: float = column("`state_bytes` over `computed_state_bytes`", RATIO, default=NAN)
     compute_bytes: float | None = column("buffers of the computation", BYTES, default=None)
+    output_bytes: float | None = column("buffers of the logits", BYTES, default=None)
+    process_bytes: float = column("what the whole process held when the context had decoded, weights too: its share of "
+                                  "pages that it shares", BYTES, words="process", default=NAN)  # fmt: skip
+    rss_bytes: float = column("the same with every page that it maps", BYTES, default=NAN)
+    card_bytes: float = column("what the cards held at that moment, by whomever", BYTES, words="cards", default=NAN)
+    process_bytes_before: float = column("`process_bytes` before the context was made", BYTES, default=NAN)
+    rss_bytes_before: float = column("`rss_bytes` before", BYTES, default=NAN)
+    card_bytes_before: float = column("`card_bytes` before", BYTES, default=NAN)
+    weight_bytes: float = column("tensors of the model's file", BYTES, default=NAN)
     source: str = column("measured in a `profile` or a `contrast`")
     arm: str = column("arm of the contrast; empty for a profile", default="")
 
