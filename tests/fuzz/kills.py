@@ -1,4 +1,6 @@
-"""`python -m tests.fuzz.kills [COUNT] [SEED]`: kill -9 at random points of a sweep, and what is left afterwards.
+"""`python -m tests.fuzz.kills [COUNT] [SEED] [SIGNAL]`: kill -9 at random points of a sweep, and what is left of it.
+
+With a signal's name (INT, TERM, HUP) that one is sent instead, twice in a row, as somebody does who cannot wait.
 
 The sweep is the real one; its cells are measured by a stand-in that decodes nothing, starts a peer program as the real
 worker does and writes its cell by the real writer. The parent, the worker, the peer or a process that is just writing
@@ -149,7 +151,7 @@ class Sweep:
         return self.output.read_text()
 
 
-def kill_some(draw: random.Random, sweep: Sweep, box: Path) -> list[str]:
+def kill_some(draw: random.Random, sweep: Sweep, box: Path, kind: signal.Signals) -> list[str]:
     """Kills in one sweep, at most one a cell, until the sweep itself is killed or ends; returns what was killed."""
     killed: list[str] = []
     worker, seen, tried, until = 0, 0.0, False, time.monotonic() + PATIENCE_S
@@ -164,15 +166,19 @@ def kill_some(draw: random.Random, sweep: Sweep, box: Path) -> list[str]:
         if not worker or tried or time.monotonic() - seen < wait or not target or (wanted == "writing" and not writing):
             continue
         with suppress(ProcessLookupError):
-            os.kill(target, signal.SIGKILL)
+            os.kill(target, kind)
             killed.append(wanted)
+            if kind != signal.SIGKILL:
+                time.sleep(draw.random() * 0.3)
+                with suppress(ProcessLookupError):
+                    os.kill(target, kind)
             if target == sweep.pid:
                 break
         tried, wanted, wait = True, draw.choice(KINDS), draw.random() * 1.5
     return killed
 
 
-def once(draw: random.Random, folder: Path, mark: str) -> tuple[list[str], list[str]]:
+def once(draw: random.Random, folder: Path, mark: str, kind: signal.Signals) -> tuple[list[str], list[str]]:
     """Some kills; returns what was killed and what is wrong afterwards."""
     box = folder / "results" / "box"
     for name in FOREIGN:
@@ -180,7 +186,7 @@ def once(draw: random.Random, folder: Path, mark: str) -> tuple[list[str], list[
         (box / name).write_text("foreign")
     foreign = {name: _state(box / name) for name in FOREIGN}
     sweep = Sweep(folder, mark)
-    killed = kill_some(draw, sweep, box)
+    killed = kill_some(draw, sweep, box, kind)
     sweep.wait()  # where it lives, it goes on with the other cells
     time.sleep(0.3)
     wrong = [f"orphans: {kind_of(command)}" for command in marked(mark).values()]
@@ -227,10 +233,11 @@ def many() -> int:
     killed: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     draw = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    kind = signal.Signals[f"SIG{sys.argv[3]}"] if len(sys.argv) > 3 else signal.SIGKILL
     number = 0
     while killed.total() < count:
         folder = Path(tempfile.mkdtemp(prefix="kills"))
-        what, found = once(draw, folder, f"{os.getpid()}-{number}")
+        what, found = once(draw, folder, f"{os.getpid()}-{number}", kind)
         killed.update(what)
         wrong.update(one.partition(":")[0] for one in found)
         shutil.rmtree(folder)
