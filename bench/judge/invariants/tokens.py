@@ -51,6 +51,11 @@ def draws_are_there(case: Case) -> str | None:
         at = int(np.flatnonzero(stray)[0])
         return f"run {draws['run'][at]} has draws of round {draws['round'][at]}, and no such round"
     row = (place.begins[draws["owner"]] + draws["round"]).astype(np.int64)
+    deep = draws["depth"] > turns["drafted"][row]
+    if deep.any():
+        at = int(np.flatnonzero(deep)[0])
+        return (f"run {draws['run'][at]} compares guess {draws['depth'][at]} of round {draws['round'][at]}, which made "
+                f"{turns['drafted'][row[at]]}")  # fmt: skip
     hit = draws["guess"] == draws["drawn"]
     counted = np.bincount(row, minlength=size), np.bincount(row[hit], minlength=size)
     wrong = (counted[0] != turns["verified"]) | (counted[1] != turns["accepted"])
