@@ -88,7 +88,8 @@ INVARIANTS = (
               "its full length"),
     Invariant("verified", "tokens:verified", "what nothing confirmed is no answer"),
     Invariant("compared", "tokens:compared", "every token that counts is compared with one of the baseline's"),
-    Invariant("plain", "tokens:plain_decodes_plainly", "a baseline guesses nothing and decodes one row a token"),
+    Invariant("plain", "tokens:plain_decodes_plainly", "a baseline guesses nothing and decodes one row a token, and a "
+              "method that declares no guesses makes none"),
     Invariant("replays", "grades:replays_fit", "replays have the positions of their answers, disagree no more often, "
               "and disagree where the arm's replay prefers its own token"),
     Invariant("grades", "grades:grades_are_the_ledgers", "each answer's stored first difference is that of the "

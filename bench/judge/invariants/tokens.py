@@ -140,9 +140,15 @@ def compared(case: Case) -> str | None:
 
 
 def plain_decodes_plainly(case: Case) -> str | None:
-    """One row a round, one token each, no guess."""
+    """One row a round, one token each, no guess; no guess either of a method that says it makes none."""
     table = case.runs
     turns = table.turns
+    if not case.arm.guesses:
+        hidden = np.flatnonzero(turns["drafted"] > 0)
+        if len(hidden):
+            at = int(hidden[0])
+            return (f"round {turns['round'][at]} of run {turns['run'][at]} drafts {turns['drafted'][at]} guesses, and "
+                    f"its method says that it makes none; {len(hidden)} rounds in all")  # fmt: skip
     plain = table.any_of(PLAIN)[turns["owner"]]
     busy = turns["drafted"] + turns["verified"] + turns["redecoded"] + (turns["width"] - 1) + turns["draft_ns"]
     wrong = plain & (busy > 0)
