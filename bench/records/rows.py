@@ -79,6 +79,8 @@ class Run:
     beside_window_decodes: int = UNKNOWN
     """Decodes inside the timed window in those contexts."""
     beside_window_tokens: int = UNKNOWN
+    context: int = UNKNOWN
+    """Which contexts it ran in, from 0: those of all arms are made anew together."""
     load: float = math.nan
     """Processes of the machine that ran or waited, a mean of the last minute. As the next three, of the time since the
     run before: what else ran."""

@@ -17,7 +17,7 @@ from bench.errors import UserError, innermost_frame
 from bench.plan.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
 from bench.records.cells import write_cell
 from bench.run.arms import Prompt
-from bench.run.engines import engine
+from bench.run.engines import engine, offloads
 from pti_loop.engine import Model
 from pti_loop.gguf.file import GgufFile
 
@@ -26,6 +26,8 @@ _GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfi
 
 Measured = tuple[dict[str, Any], dict[str, list[Any]]]
 """Facts, and rows of each table."""
+CONTEXTS_ON_A_GPU = 3
+"""How many times contexts are made in a cell whose layers are offloaded: there two of one kind differ by 1 to 2 %."""
 _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
 
 
@@ -74,7 +76,7 @@ def measure_cell(job: dict[str, Any]) -> Measured:
         speed["repeats"] += again["repeats"]
         speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
     facts |= {"model": _model_facts(model, file, config) | sizes, "bandwidth": speed, "clocks": clocks.note,
-              "process": _process(facts, model)}  # fmt: skip
+              "process": _process(facts, config.temperature)}  # fmt: skip
     prompts = tokenized(model, config) if job["kind"] == "contrast" else []
     on_card = bool(model.facts()["layers_offloaded"])
     model.close()
@@ -117,6 +119,8 @@ def _contrast(model: Model, config: Config, job: dict[str, Any], sizes: dict[str
               sample: Callable[[], tuple[float, ...]]) -> Measured:  # fmt: skip
     from bench.run.contrast import Contrast
 
+    if not config.measure.contexts:
+        config.measure.contexts = CONTEXTS_ON_A_GPU if offloads(config) else 1
     result = Contrast(model, config, tokenized(model, config), job["cell"], sample, progress).run()
     names = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
     result.facts["memory"] = {
@@ -158,16 +162,18 @@ def _model_facts(model: Model, file: GgufFile, config: Config) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _process(facts: dict[str, Any], model: Model) -> dict[str, Any]:
-    """Peak resident bytes of this process, and what of it llama.cpp's own buffers and mapped weights are."""
+def _process(facts: dict[str, Any], temperature: float) -> dict[str, Any]:
+    """Peak resident bytes of this process and what of it llama.cpp's own buffers are, and what drew its tokens."""
     from bench.host.memory import process_memory
+    from pti_loop.sampling import drawn_by
 
     used = process_memory()
     buffers = sum(
         engine[name] for engine in facts.get("engine", {}).values()
         for name in ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
     )  # fmt: skip
-    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers}
+    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers,
+            "draws": drawn_by() if temperature else "argmax"}  # fmt: skip
 
 
 def run(job: dict[str, Any]) -> int:

@@ -12,7 +12,7 @@ from bench.plan.cells import cells
 from bench.plan.config import Config, EngineConfig, MethodConfig
 from bench.records.cells import load_cell, write_cell
 from bench.run.arms import Arms, Prompt
-from bench.run.contrast import Contrast, tasks
+from bench.run.contrast import Contrast, renewed, tasks
 from pti_loop.engine import EngineError, Unsupported
 from pti_loop.fake import FakeModel, Faults
 from pti_loop.parameters import declared, resolve
@@ -308,3 +308,26 @@ def test_independent_answers_group_prompts_of_a_class_or_mix():
     mixed = tasks(PROMPTS, config("packed", 6), independent=True)
     assert {task.kind for task in mixed} == {"mixed"}
     assert all(len({prompt.id for prompt in task.prompts}) == 6 for task in mixed)
+
+
+def test_contexts_are_made_anew_and_every_run_tells_in_which_it_was(tmp_path):
+    model, settings = toy(), config("packed", 2)
+    settings.measure.contexts = 3
+    opened = []
+    plain = model.context
+    model.context = lambda spec: opened.append(spec) or plain(spec)
+    found = judged(tmp_path, model, settings)
+    assert not any(control["severity"] == "void" for control in found.controls)
+    assert len(opened) >= 9  # three arms, three times
+    (cell,) = found.cells
+    runs = load_cell(tmp_path / "toy" / cell["cell"]).runs
+    by_block = {block: set(runs["context"][runs["block"] == block].tolist()) for block in range(6)}
+    assert list(by_block.values()) == [{0}, {0}, {1}, {1}, {2}, {2}]
+    assert set(runs["context"][runs["arm"] == "again"].tolist()) == {0, 1, 2}
+    assert everything(found)["contexts"] == pytest.approx(3)
+
+
+@pytest.mark.parametrize(("blocks", "contexts", "wanted"), [(6, 1, set()), (6, 3, {2, 4}), (5, 2, {2}), (2, 5, {1}),
+                                                            (1, 3, set()), (6, 0, set())])
+def test_every_set_of_contexts_has_as_many_blocks(blocks, contexts, wanted):
+    assert renewed(blocks, contexts) == wanted

@@ -126,6 +126,14 @@ COLUMNS: dict[str, dict[str, Column]] = {
 COLUMNS["memory"]["growth"] = Column("growth", {"memory": ("stream_memory",)}, exact=True)
 """Figures that a claim may rest on, by table. `growth` is no column: its test makes it from several rows."""
 
+BEHIND: Mapping[tuple[str, str], tuple[str, int]] = {
+    ("speedup", ""): ("freedom", 0), ("step_cost", ""): ("passes", 1), ("acceptance", ""): ("clusters", 1),
+    ("kernels", ""): ("blocks", 1), ("domain", "on_mean"): ("on_prompts", 1),
+    ("domain", "off_mean"): ("off_prompts", 1),
+}  # fmt: skip
+"""By table and column (empty for all that are not named): the column that tells how many units are behind a Student's
+interval, and how many of them are no degree of freedom."""
+
 TABLE_OF = {metric: table for metric, (table, _) in metric_columns().items()}
 """Where a metric is measured, unless the rule names a table. Metrics that are not here have no rows."""
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
 
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.outcome import (
-    CONFIDENCE,
     REFUTING,
+    REPRODUCING,
     Outcome,
     found_in,
+    half_widths,
     of_row,
     refuting,
     span,
+    step_down,
+    supporting,
     told_tolerance,
     tolerance,
 )
@@ -47,17 +49,14 @@ def collision(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
         needed = claim.rule.min_temperatures
         why = f"It needs {needed} temperatures above 0 and {len(temperatures)} are measured ({listed})."
         return [found_in(claim, rows, "inconclusive", why)]
-    # One interval in twenty leaves the truth outside; m of them are widened so that all m hold together.
-    widen = [
-        NormalDist().inv_cdf(1 - (1 - confidence) / 2 / len(best)) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-        for confidence in (CONFIDENCE, REFUTING)
-    ]
-    return [_collision_at(claim, row, *widen) for row in best.values()]
+    near = half_widths(1 - (1 - REPRODUCING) / len(best), math.inf)
+    return step_down(list(best.values()), lambda row, left: _collision_at(claim, row, near, left))
 
 
-def _collision_at(claim: Claim, row: Row, near: float, far: float) -> Outcome:
-    """An interval of `near` half-widths inside what the rule allows around 0 is reproduced, one of `far` that leaves
-    0 outside refuted: more temperatures make neither easier."""
+def _collision_at(claim: Claim, row: Row, near: float, left: int) -> Outcome:
+    """An interval of `near` half-widths inside what the rule allows around 0 is reproduced, one that leaves 0 outside
+    together with those of `left` rows refuted: more temperatures make neither easier."""
+    far = half_widths(1 - (1 - REFUTING) / left, math.inf)
     middle, low, high = (figure(row, name) for name in ("difference", "difference_low", "difference_high"))
     tested = figure(row, "tested") or 0
     if middle is None or low is None or high is None:
@@ -70,7 +69,8 @@ def _collision_at(claim: Claim, row: Row, near: float, far: float) -> Outcome:
     elif abs(middle) <= near * half:
         verdict, why = "inconclusive", f"0 lies inside, and so does more than {number(limit)}, so draw more: {shown}."
     elif abs(middle) <= far * half:
-        verdict, why = "inconclusive", f"0 lies outside at 95 % and inside at 99.9 %, so draw more: {shown}."
+        why = f"0 lies outside, but not at the {REFUTING:.0%} that a refutation takes, so draw more: {shown}."
+        verdict = "inconclusive"
     else:
         verdict, why = "refuted", f"0 lies outside: {shown}."
     return Outcome(verdict, why, middle, low, high, tuple(cells([row])))
@@ -165,9 +165,9 @@ def _cost_of_streams(claim: Claim, row: Row) -> Outcome:
         return found_in(claim, [row], "inconclusive", f"One stream alone was not timed: {label(row)}.")
     edge = float(claim.published[0]) + tolerance(claim)
     shown = f"the fastest kernel takes {number(middle)} {span(low, high)} of one stream's time for {label(row)}"
-    if high <= edge:
+    if supporting(claim, row, middle, (low, high), ratio=True)[1] <= edge:
         verdict, why = "reproduced", f"At most {claim.printed}, {told_tolerance(claim)}: {shown}."
-    elif refuting(claim, middle, low, high, ratio=True)[0] > edge:
+    elif refuting(claim, row, middle, (low, high), ratio=True)[0] > edge:
         verdict, why = "refuted", f"More than {claim.printed}, {told_tolerance(claim)}: {shown}."
     else:
         verdict, why = "inconclusive", f"The interval spans {number(edge)}: {shown}."

@@ -57,6 +57,13 @@ class RunTable:
     turns: dict[str, np.ndarray]
     """Columns of the rounds table."""
     draws: dict[str, np.ndarray]
+    made: np.ndarray | None = None
+    """Which set of contexts each run ran in, from 0; None where the records do not tell."""
+
+    @cached_property
+    def context(self) -> np.ndarray:
+        """(runs,) number of the set of contexts, 0 where there was one alone or the records do not tell."""
+        return np.zeros(len(self.run), dtype=np.int64) if self.made is None else np.maximum(self.made, 0)
 
     @cached_property
     def concurrent(self) -> np.ndarray:
@@ -87,6 +94,17 @@ class RunTable:
     def host(self) -> np.ndarray:
         """Share of the window that was spent outside `llama_decode`, sequential decodes of a rebuild included in it."""
         return 1.0 - _ratio(self.seconds["decode"] + self.rebuilt, self.window)
+
+    @cached_property
+    def sampled(self) -> np.ndarray:
+        """Share of the window that went into drawing the model's own tokens and comparing guesses with them."""
+        share: np.ndarray = self.seconds["sample"] / self.window
+        return share
+
+    @cached_property
+    def unsampled_rate(self) -> np.ndarray:
+        """Distinct tokens per second, start-up inside, as if drawing took no time."""
+        return _ratio(self.tokens.distinct, self.window - self.seconds["sample"])
 
     @cached_property
     def _arms(self) -> dict[str, int]:
@@ -172,6 +190,7 @@ def run_table(cell: StoredCell) -> RunTable:
         emits=emits,
         turns=turns,
         draws=draws,
+        made=runs["context"].astype(np.int64) if "context" in runs else None,
     )
     _check(table)
     return table

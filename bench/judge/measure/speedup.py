@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.measure.again import told as again_told
+from bench.judge.measure.again import columns as again_columns
+from bench.judge.measure.contexts import sets_of
 from bench.judge.measure.decomposition import factors
 from bench.judge.measure.estimands import Both, both, depends_on_text, noise_of
 from bench.judge.measure.intervals import direction, known_mean
@@ -31,8 +32,8 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
     table, plain, limits = case.settled, case.runs, case.once(bounds)
     together = int(table.concurrent[table.of("treatment")].max())
     bound = limits[-1].bound_tok_s if limits else float("nan")
-    noise, by_text = noise_of(np.log(table.rate) - case.stalls.unknown, table), depends_on_text(case)
-    about = {"concurrent": together, "again": again_told(case), "stalled_share": case.stalls.share}
+    noise, by_text = noise_of(np.log(table.rate), case.stalls.unknown, table), depends_on_text(case)
+    about = {"concurrent": together, "stalled_share": case.stalls.share, **again_columns(case)}
     rows = []
     for name, mask in class_masks(table).items():
         design = contrast_design(table, mask)
@@ -41,8 +42,8 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
         if design is None or grade is None:
             continue
         solo = _solo_designs(table, mask)
-        shared = {**about, "prompt_class": name, **grade.columns(), **_round_columns(table, design),
-                  **_guess_time(table, mask)}  # fmt: skip
+        shared = {**about, "prompt_class": name, "contexts": sets_of(table, mask), **grade.columns(),
+                  **_round_columns(table, design), **_guess_time(table, mask)}  # fmt: skip
         for scope in SCOPES if together > 1 else (ANSWER,):
             divisor = np.log(table.concurrent) if scope == ANSWER else np.zeros(len(table.run))
             found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses)
@@ -64,6 +65,7 @@ def _intervals(found: Both) -> dict[str, Any]:
         "speedup": told.ratio, **columns, "speaks_of": found.speaks_of, "direction": direction(told),
         "min_visible_effect": told.min_visible_effect, "n_blocks": told.n_blocks, "n_prompts": told.n_prompts,
         "n_units": told.n_units, "units": told.units, "freedom": told.freedom,
+        "noise_freedom": found.noise.freedom,
     }  # fmt: skip
 
 
@@ -79,11 +81,12 @@ def _speeds(table: RunTable, design: Design, divisor: np.ndarray) -> dict[str, A
     log_rate = np.log(table.rate) - divisor
     tok_s, baseline = design.levels(log_rate)
     steady, counted = np.log(table.steady_rate) - divisor, np.log(table.counted_rate) - divisor
-    counted_tok_s = design.levels(counted)[0]
+    counted_tok_s, unsampled = design.levels(counted)[0], np.log(table.unsampled_rate) - divisor
     return {
         "tok_s": tok_s, "baseline_tok_s": baseline, "aggregate_tok_s": design.levels(np.log(table.rate))[0],
         "steady_tok_s": design.levels(steady)[0], "steady_speedup": design.ratio(steady),
         "counted_tok_s": counted_tok_s, "counted_speedup": counted_tok_s / baseline,
+        "unsampled_speedup": design.ratio(unsampled),
         **_with_draft_prefill(table, design, divisor),
     }  # fmt: skip
 
@@ -138,7 +141,7 @@ def _guess_time(table: RunTable, mask: np.ndarray) -> dict[str, Any]:
 
 
 def _round_columns(table: RunTable, design: Design) -> dict[str, Any]:
-    found, host = factors(table, design), table.host
+    found, host, sampled = factors(table, design), table.host, table.sampled
     low, high = found.cost.interval()
     together = float(table.concurrent[table.of("treatment")].max())
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -154,5 +157,7 @@ def _round_columns(table: RunTable, design: Design) -> dict[str, Any]:
         "outside_rounds": found.outside,
         "host_share": known_mean(host[design.arm.run]),
         "baseline_host_share": known_mean(host[design.baseline.run]),
+        "sample_share": known_mean(sampled[design.arm.run]),
+        "baseline_sample_share": known_mean(sampled[design.baseline.run]),
         "tokens_per_round_answer": found.tokens_per_round / together,
     }

@@ -60,6 +60,11 @@ class SpeedUp(ArmFact):
                                   decimals=1, words="stalled", default=NAN)  # fmt: skip
     again: str = column("what A/A says: `ok`, `cannot tell` where it is too wide for the effect, or `none`",
                         words="A/A", default="none")  # fmt: skip
+    again_ratio: float = column("A/A of the cell: a second baseline over the first", RATIO, interval="again",
+                                default=NAN)  # fmt: skip
+    again_low: float = column("lower end of the interval of `again_ratio`", RATIO, default=NAN)
+    again_high: float = column("upper end of the interval of `again_ratio`", RATIO, default=NAN)
+    again_freedom: float = column("degrees of freedom of that interval", default=NAN)
     counted_tok_s: float = column("every emit call counted, a token said again too: no speed", "tok/s",
                                   scaled_by="speedup", decimals=1, words="counted tok/s")  # fmt: skip
     aggregate_tok_s: float = column("distinct tokens a second in sum over answers, whatever the scope", "tok/s",
@@ -90,6 +95,9 @@ class SpeedUp(ArmFact):
     n_prompts: int = column("prompts; groups that share one count once")
     n_units: int = column("units of the interval")
     freedom: float = column("degrees of freedom of the interval", default=1.0)
+    contexts: float = column("sets of contexts that the row's blocks are spread over, as many of equal weight",
+                             decimals=1, default=1.0)  # fmt: skip
+    noise_freedom: float = column("degrees of freedom of that for these texts", default=NAN)
     units: str = column("what they are: prompts, blocks or replicate pairs")
     concurrent: int = column("answers that were decoded at the same time")
     counted_speedup: float = column("`counted_tok_s` over `baseline_tok_s`", RATIO, scaled_by="speedup")
@@ -110,6 +118,12 @@ class SpeedUp(ArmFact):
     outside_rounds: float = column("window over the sum of its rounds, against the baseline's", RATIO)
     host_share: float = column("share of the window outside `llama_decode`", SHARE, decimals=1, words="host time")
     baseline_host_share: float = column("the same of the baseline", SHARE)
+    sample_share: float = column("share of the window that drawing the model's own tokens took", SHARE, decimals=1,
+                                 words="sampling", default=NAN)  # fmt: skip
+    baseline_sample_share: float = column("the same of the baseline", SHARE, decimals=1, words="plain sampling",
+                                          default=NAN)  # fmt: skip
+    unsampled_speedup: float = column("`speedup` with that time taken out of both windows", RATIO, decimals=2,
+                                      words="without sampling", default=NAN)  # fmt: skip
     solo_tok_s: float = column("one stream alone in the arm's own context", "tok/s", scaled_by="solo_speedup",
                                default=NAN)  # fmt: skip
     solo_speedup: float = column("speed over that denominator", RATIO, decimals=2, words="over same context",
@@ -137,14 +151,18 @@ class SpeedUp(ArmFact):
 
 @table
 class Stall(Fact):
-    """Time that one of two runs of identical work lost. It is in the records, and in no estimate."""
+    """Time that one of two runs of identical work lost. It is in the records, and in no estimate.
+
+    But for a run that was slow throughout: which of the two is the odd one is not known, so it stays in.
+    """
 
     cell: str = column("id of the cell")
     run: int = column("number of the run in its cell")
     arm: str = column("arm of the run")
     block: int = column("block of the run")
     prompt: str = column("prompt or prompts of the run")
-    round: int | None = column("the round; -1 is time between rounds, `n/a` several that lost less than 5 % each")
+    round: int | None = column("the round; -1 is time between rounds, -2 the whole run, `n/a` several that lost less "
+                               "than 5 % each")  # fmt: skip
     rounds: int = column("how many rounds the row is about")
     lost_ms: float = column("time lost", "ms", decimals=1, words="lost ms")
     took_ms: float = column("what the rounds took", "ms", decimals=1, words="took ms")
