@@ -165,6 +165,15 @@ class Trace:
         """Rounds so far."""
         return len(self._rounds)
 
+    @property
+    def n_distinct(self) -> int:
+        """Different (stream, position) pairs that were said after the first tokens."""
+        return len({row[:2] for row in self._emits if row[3] >= 0})
+
+    def round_ns(self) -> list[int]:
+        """What each round took, in nanoseconds."""
+        return [row[7] for row in self._rounds]
+
     def round(self, phase: str, width: int, times: tuple[int, int, int, int, int], counts: tuple[int, int, int],
               redecoded: int = 0) -> None:
         """Add a round: times are (draft, decode, sample, rollback, total) ns, counts (drafted, verified, accepted)."""

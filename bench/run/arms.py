@@ -114,7 +114,7 @@ class Arms:
             "treatment": self._counted(self.wide_spec),
         }
         counted = CountedModel(model, self.tally)
-        target = Target(counted, self._contexts["treatment"], self.settings, sample, self._answers())
+        target = Target(counted, self._contexts["treatment"], self.settings, sample, self.answers)
         self.source = self.method.source(target)
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
@@ -122,12 +122,14 @@ class Arms:
     def _counted(self, spec: ContextSpec) -> Context:
         return CountedContext(self.model.context(spec), self.tally)
 
-    def _answers(self) -> int:
+    @property
+    def answers(self) -> int:
+        """Answers that the method decodes at once."""
         return self.method.answers(self.settings)
 
     def _check_batch(self, spec: ContextSpec) -> None:
         """Raises `Unsupported` when the widest decode does not fit a batch; the other cells of a sweep go on."""
-        waiting = AGAIN * self._answers() if self.rollback.get("strategy") == "checkpoint" else 0
+        waiting = AGAIN * self.answers if self.rollback.get("strategy") == "checkpoint" else 0
         widest = self.method.width(self.settings) + waiting
         if widest > min(spec.n_batch, spec.n_ctx):
             raise Unsupported(

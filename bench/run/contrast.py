@@ -6,15 +6,18 @@ It runs on any model that keeps `pti_loop.engine`'s promises, a toy one too. It 
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.plan.config import Config
 from bench.records.rows import Run
+from bench.records.stopping import FIXED
 from bench.run.arms import Arms, Prompt, Task, run_row
 from bench.run.draw_counts import Distribution
 from bench.run.replay import Comparison, Shape, compare
+from bench.run.until import Until, of_block
 from pti_loop.engine import Model
 from pti_loop.ledger import Trace
 
@@ -77,17 +80,18 @@ class Contrast:
 
     Prompts come in an order drawn from `name`, and so do the arms of each block, of which half begin with the baseline.
     One prompt is decoded before anything else has seen it, again, and once more in the end: what a method carries over
-    from one run to the next shows there.
+    from one run to the next shows there. With `measure.until` the blocks of the plan are followed by passes, each a
+    block of every one of its tasks, until the rule says that they are enough.
     """
 
     def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
                  sample: Callable[[], tuple[float, ...]], progress: Progress) -> None:
         self.model, self.config, self.sample, self.progress = model, config, sample, progress
         self.order = random.Random(name)
-        found = tasks(prompts, config, independent=config.method.spec.answers == "independent")
-        self.tasks = [replace(task, block=block) for block, task in enumerate(self.order.sample(found, len(found)))]
-        halves = [block % 2 == 0 for block in range(len(found))]
-        self.baseline_first = self.order.sample(halves, len(halves))
+        self.plan = tasks(prompts, config, independent=config.method.spec.answers == "independent")
+        self.tasks: list[Task] = []
+        self.baseline_first: list[bool] = []
+        self._plan_pass()
         self.carried = self.tasks[-1]
         unseen = (prompt for prompt in prompts if prompt not in self.carried.prompts)
         self.arms = Arms(model, config, next(unseen, unlike(prompts[0])).tokens)
@@ -102,11 +106,10 @@ class Contrast:
             self._carry(1)
             again = self._chosen(self.config.measure.again_blocks)
             controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
-            for done, task in enumerate(self.tasks):
-                self._block(task, task.block in again, task.block in controlled)
-                self.progress(0.05 + 0.8 * (done + 1) / len(self.tasks), f"block {done + 1} of {len(self.tasks)}")
-            self._carry(2)
             facts = self.result.facts
+            facts["stopping"] = self._blocks(again, controlled)
+            self._carry(2)
+            self._carried_last()
             facts["engine"] = self.arms.facts()
             facts["rollback"] = self.arms.rollback
             facts["drafter"] = self.arms.source.facts() if self.arms.source else {}
@@ -116,6 +119,37 @@ class Contrast:
         finally:
             self.arms.close()
         return self.result
+
+    def _plan_pass(self) -> None:
+        """Another block of every task of the plan, in an order of its own. Of these half begin with the baseline."""
+        first, count = len(self.tasks), len(self.plan)
+        drawn = self.order.sample(self.plan, count)
+        self.tasks += [replace(task, block=first + place) for place, task in enumerate(drawn)]
+        self.baseline_first += self.order.sample([place % 2 == 0 for place in range(count)], count)
+
+    def _blocks(self, again: set[int], controlled: set[int]) -> dict[str, Any]:
+        """Run all blocks. Returns why there are no more of them, and what they took."""
+        measure, began, done, why = self.config.measure, time.monotonic(), 0, FIXED
+        rule = Until(measure.until, 60 * measure.budget, self.arms.answers) if measure.until else None
+        if rule:
+            rule.begin()
+        while True:
+            for task in self.tasks[done:]:
+                self._block(task, task.block in again, task.block in controlled)
+                done += 1
+                if rule:
+                    rule.block(*(of_block(self.texts, task.block, arm) for arm in ("treatment", "baseline")))
+                share = rule.share(len(self.plan)) if rule else done / len(self.tasks)
+                self.progress(0.05 + 0.8 * share, f"block {done}" + ("" if rule else f" of {len(self.tasks)}"))
+            if rule is None or (why := rule.after_pass()):
+                break
+            self._plan_pass()
+        return rule.facts(why) if rule else {"why": why, "seconds": time.monotonic() - began}
+
+    def _carried_last(self) -> None:
+        """The carried prompt's block is behind all others, whose number shows only in the end."""
+        rows = self.result.tables["runs"]
+        rows[:] = [replace(row, block=len(self.tasks)) if row.arm == "carry" else row for row in rows]
 
     def _count_draws(self) -> None:
         """The distribution test's runs, from the prefix that suits it best of those that the treatment came by."""
@@ -145,7 +179,7 @@ class Contrast:
 
     def _carry(self, order: int) -> None:
         """The carried prompt as any run of the treatment, in a block of its own behind all others."""
-        if order == 2 and len(self.tasks) == 1:  # nothing else came between
+        if order == 2 and len(self.plan) == 1:  # nothing else came between
             self.arms.run("treatment", self._other_task(), seed=0, number=-1)
         task, seed = replace(self.carried, block=len(self.tasks)), self._seed(self.carried, 0)
         self._measure("carry", task, order, seed, self.config.n_predict)

@@ -55,6 +55,8 @@ INVARIANTS = (
               "bandwidth, grades"),
     Invariant("blocks", "plan:blocks_as_configured", "there are the blocks that were configured, each with its "
               "prompts, its arms twice, and the controls"),
+    Invariant("stopping", "plan:stopped_by_the_rule", "blocks that went on until they were enough ended where "
+              "their rule says"),
     Invariant("seeds", "plan:seeds_as_configured", "every run has the seed of its block and turn, and the length that "
               "was asked for"),
     Invariant("windows", "times:windows_add_up", "a run's window is the time from its start to its end, without the "
