@@ -27,7 +27,7 @@ LEAST = {
     "streams": 1, "n_predict": 2, "seed": 0, "engine.n_ctx": 8, "engine.n_batch": 1, "engine.n_ubatch": 1,
     "engine.threads": 0, "engine.n_gpu_layers": -1, "measure.per_class": 1, "measure.blocks_per_prompt": 1,
     "measure.again_blocks": 0, "measure.control_blocks": 0, "measure.control_tokens": 0, "measure.warmup_tokens": 0,
-    "measure.noise_prompts": 1, "measure.distribution": 0, "measure.until": 0, "measure.budget": 0,
+    "measure.noise_prompts": 1, "measure.distribution": 0, "measure.until": 0, "measure.chunk": 0, "measure.budget": 0,
     "measure.step_widths": 1, "measure.step_passes": 2, "measure.step_repeats": 1,
     "measure.step_depth": 1, "peers.pairs": 1, "peers.n_gen": 1,
 }  # fmt: skip
@@ -112,6 +112,9 @@ class MeasureConfig:
     distribution: int = 0
     """Short runs behind one fixed prefix whose tokens are counted against plain decoding's exact probabilities, above
     temperature 0; as many with a planted bias. 0 leaves the test out."""
+    chunk: int = 0
+    """Tokens of each answer after which the arms of a block take turns, both of their runs being open; 0: whole runs,
+    one after the other."""
     until: float = 0.0
     """Half width of the interval of the log ratio, for these texts, that is narrow enough: every prompt gets further
     blocks until it is reached, or the interval lies on one side of 1.00, or the budget ends. 0: no further blocks."""

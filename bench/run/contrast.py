@@ -12,28 +12,33 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.plan.config import Config
-from bench.records.rows import Run
+from bench.records.rows import Piece, Run
 from bench.records.stopping import FIXED
-from bench.run.arms import Arms, Prompt, Task, run_row
+from bench.run.arms import Arms, Prompt, Task, run_row, undisturbed
 from bench.run.draw_counts import Distribution
 from bench.run.replay import Comparison, Shape, compare
+from bench.run.turns import take_turns
 from bench.run.until import Until, of_block
 from pti_loop.engine import Model
 from pti_loop.ledger import Trace
 
 Progress = Callable[[float, str], None]
 SINGLE = Shape(1, "sequences")
+TURNING = ("baseline", "again", "treatment")
+"""Arms with a context of their own; the others share the treatment's, in which one run can be open."""
 
 
 @dataclass
 class Result:
     """Tables and facts of a cell."""
 
-    tables: dict[str, list[Any]] = field(default_factory=lambda: {"runs": [], "rounds": [], "ledger": [], "draws": []})
+    tables: dict[str, list[Any]] = field(
+        default_factory=lambda: {name: [] for name in ("runs", "rounds", "ledger", "draws", "pieces")})
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def add(self, run: Run, trace: Trace) -> None:
+    def add(self, run: Run, trace: Trace, pieces: Sequence[Piece] = ()) -> None:
         """Keep a run."""
+        self.tables["pieces"] += pieces
         self.tables["runs"].append(run)
         self.tables["rounds"] += trace.rounds()
         self.tables["ledger"] += trace.emits()
@@ -95,6 +100,8 @@ class Contrast:
         self.carried = self.tasks[-1]
         unseen = (prompt for prompt in prompts if prompt not in self.carried.prompts)
         self.arms = Arms(model, config, next(unseen, unlike(prompts[0])).tokens)
+        takes = config.measure.chunk and self.arms.takes_turns()
+        self.turning = TURNING if takes else ()
         self.result = Result()
         self.texts: dict[tuple[int, int, str], Trace] = {}
 
@@ -110,6 +117,7 @@ class Contrast:
             facts["stopping"] = self._blocks(again, controlled)
             self._carry(2)
             self._carried_last()
+            facts["turns"] = {"chunk": self.config.measure.chunk if self.turning else 0, "arms": list(self.turning)}
             facts["engine"] = self.arms.facts()
             facts["rollback"] = self.arms.rollback
             facts["drafter"] = self.arms.source.facts() if self.arms.source else {}
@@ -189,8 +197,21 @@ class Contrast:
         """Run an arm once and keep it."""
         number = len(self.result.tables["runs"])
         trace = self.arms.run("treatment" if arm == "carry" else arm, task, seed, number, known, length)
-        self.result.add(run_row(trace, arm, task, order, seed, length, self.sample, self.arms.tally), trace)
+        self.result.add(run_row(trace, arm, task, order, seed, length, self.sample), trace)
         return trace
+
+    def _in_turns(self, arms: Sequence[str], task: Task, first: int, seed: int) -> None:
+        """Run some arms that take turns, from place `first` of the block on, and keep them."""
+        number, length = len(self.result.tables["runs"]), self.config.n_predict
+        with undisturbed():
+            runs = [self.arms.start(arm, task, seed, number + place, n_predict=length)
+                    for place, arm in enumerate(arms)]  # fmt: skip
+            take_turns(runs, self.config.measure.chunk)
+        around = self.sample()  # one reading for all: they ran at once
+        for place, (arm, run) in enumerate(zip(arms, runs, strict=True)):
+            row = run_row(run.trace, arm, task, first + place, seed, length, lambda: around)
+            self.result.add(row, run.trace, run.pieces())
+            self.texts[task.block, seed - self._seed(task, 0), arm] = run.trace
 
     def _block(self, task: Task, again: bool, controls: bool) -> None:
         arms = ["baseline", "treatment", *(["again"] if again else []), *(self.arms.controls() if controls else [])]
@@ -199,11 +220,20 @@ class Contrast:
         pair = ("baseline", "treatment") if self.baseline_first[task.block] else ("treatment", "baseline")
         arms[first], arms[second] = pair
         known = self._known(task) if controls and self.arms.guesses else {}
-        for order, arm in enumerate([*arms, *reversed(arms)]):
-            replicate = int(order >= len(arms))
-            seed, length = self._seed(task, replicate), self._length(arm)
-            trace = self._measure(arm, task, order, seed, length, known.get(replicate, ((),)))
-            self.texts[task.block, replicate, arm] = trace
+        turning = [arm for arm in arms if arm in self.turning]
+        for replicate in (0, 1):
+            seed, half = self._seed(task, replicate), -1 if replicate else 1
+            # Those that take turns lie outside, so that a block is a palindrome of arms all the same.
+            steps = [turning, *([arm] for arm in arms if arm not in turning)][::half]
+            place = replicate * len(arms)
+            for group in filter(None, steps):
+                if group is turning:
+                    self._in_turns(group[::half], task, place, seed)
+                else:
+                    known_here = known.get(replicate, ((),))
+                    trace = self._measure(group[0], task, place, seed, self._length(group[0]), known_here)
+                    self.texts[task.block, replicate, group[0]] = trace
+                place += len(group)
 
     def _length(self, arm: str) -> int:
         """Tokens that an arm decodes; sabotage and oracle may be shorter, since what they show needs few."""
