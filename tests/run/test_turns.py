@@ -7,12 +7,15 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bench.judge.invariants import invariants
 from bench.judge.measure.case import Case
+from bench.judge.measure.tokens import window_tok_s
 from bench.records.cells import load_cell
 from bench.run.contrast import Contrast
+from bench.run.worker import config_of
 from pti_loop.fake import FakeModel
 from pti_loop.guessing import Guessing
 from tests.run.test_contrast import MS, PROMPTS, config, everything, judged, toy, voids
@@ -174,3 +177,33 @@ def test_turns_of_any_length_are_sound(tmp_path, chunk):
 def test_whole_runs_store_no_pieces(tmp_path):
     assert stored(tmp_path, chunk=0) == set()
     assert not list(tmp_path.glob("*/*/pieces.csv.gz"))
+
+
+def rates(folder) -> dict[int, float]:
+    """Distinct tokens a second of every run, as the audit of the ledger alone finds them."""
+    emits = pd.read_csv(folder / "ledger.csv.gz")
+    found = {}
+    for run in emits["run"].unique():
+        found[int(run)] = window_tok_s(emits[emits["run"] == run])
+    return found
+
+
+def test_the_ledger_alone_tells_the_rates_of_whole_runs(tmp_path):
+    """An audit has nothing but the file: a clock that ran on during other arms' turns would halve every rate."""
+    found = []
+    for chunk in (0, 5):
+        judged(tmp_path / str(chunk), toy(), in_turns("jacobi", 1, chunk=chunk))
+        (path,) = (tmp_path / str(chunk)).glob("*/*/status.json")
+        found.append(sorted(rates(path.parent).values()))
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
+def test_a_stored_configuration_runs_again_as_it_was(tmp_path):
+    settings = in_turns("jacobi", 1, chunk=5)
+    settings.measure.until, settings.measure.budget = 0.2, 3.0
+    judged(tmp_path, toy(), settings)
+    (path,) = tmp_path.glob("*/*/status.json")
+    measure = config_of(load_cell(path.parent).config).measure
+    assert (measure.chunk, measure.until, measure.budget) == (5, 0.2, 3.0)
+    plain = {**load_cell(path.parent).config, "measure": {"per_class": 1}}
+    assert config_of(plain).measure.chunk == config_of(plain).measure.until == 0, "records without the keys stay whole"
