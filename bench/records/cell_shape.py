@@ -33,6 +33,7 @@ SHAPES: dict[str, Any] = {
         "peers": _ROWS, "drafter": {"*": object}, "rollback": {"*": object},
         "turns": {"chunk": int, "arms": [str]},
         "stopping": {"why": str, "seconds": NUMBER, "passes": _ROWS},
+        "sharp": {"lossless": _ROWS, "noise": {"*": object}, "*": SCALAR},
     },
     "status.json": {"state": str, "reason": str, "seconds": NUMBER, "manifest": {"*": object}},
 }  # fmt: skip

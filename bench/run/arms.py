@@ -109,14 +109,21 @@ class Arms:
         self.settings, self.rollback = find_rollback(model, narrow, self.method, self.settings, sample)
         self.wide_spec = fit(self.method, narrow, self.settings)
         self._check_batch(narrow)
-        specs = {"baseline": narrow, "again": narrow, "treatment": self.wide_spec}
+        self._narrow, self._sample = narrow, sample
+        self.made = 0
+        self._make()
+
+    def _make(self) -> None:
+        """Make the contexts, and what guesses in them."""
+        specs = {"baseline": self._narrow, "again": self._narrow, "treatment": self.wide_spec}
         self._tallies = {name: Tally() for name in specs}
         self._contexts: dict[str, Context] = {
             name: CountedContext(self.model.context(spec), self._tallies[name]) for name, spec in specs.items()
         }
-        counted = CountedModel(model, self._tallies["treatment"])
-        target = Target(counted, self._contexts["treatment"], self.settings, sample, self.answers)
+        counted = CountedModel(self.model, self._tallies["treatment"])
+        target = Target(counted, self._contexts["treatment"], self.settings, self._sample, self.answers)
         self.source = self.method.source(target)
+        self.made += 1
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
 
@@ -188,6 +195,11 @@ class Arms:
         decoder = Decoder(ctx, sampler, trace, settings, guesses, source, lazy)
         again = not plain and self.method.declaration(settings).repeats
         return Started(trace, _steps(method, decoder, task, number), len(task.prompts), again)
+
+    def renew(self) -> None:
+        """All contexts anew: what one of them has over another by its place in memory is drawn again."""
+        self.close()
+        self._make()
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """What the engine made of each arm's context."""

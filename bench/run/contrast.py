@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -64,6 +65,11 @@ def tasks(prompts: list[Prompt], config: Config, independent: bool) -> list[Task
     return [Task(block, task.prompts) for block, task in enumerate(found)]
 
 
+def renewed(blocks: int, contexts: int) -> set[int]:
+    """Blocks before which all contexts are made anew, so that each set of them has as many."""
+    return {round(place * blocks / contexts) for place in range(1, contexts)} - {0, blocks}
+
+
 def unlike(prompt: Prompt) -> Prompt:
     """The prompt's tokens backwards behind the first: a text of its length that no run of a cell is about."""
     return replace(prompt, tokens=(*prompt.tokens[:1], *prompt.tokens[:0:-1]))
@@ -85,8 +91,9 @@ class Contrast:
 
     Prompts come in an order drawn from `name`, and so do the arms of each block, of which half begin with the baseline.
     One prompt is decoded before anything else has seen it, again, and once more in the end: what a method carries over
-    from one run to the next shows there. With `measure.until` the blocks of the plan are followed by passes, each a
-    block of every one of its tasks, until the rule says that they are enough.
+    from one run to the next shows there. All contexts are made `measure.contexts` times in the course of the blocks.
+    With `measure.until` the blocks of the plan are followed by passes, each a block of every one of its tasks, until
+    the rule says that they are enough.
     """
 
     def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
@@ -96,6 +103,7 @@ class Contrast:
         self.plan = tasks(prompts, config, independent=config.method.spec.answers == "independent")
         self.tasks: list[Task] = []
         self.baseline_first: list[bool] = []
+        self.anew: set[int] = set()
         self._plan_pass()
         self.carried = self.tasks[-1]
         unseen = (prompt for prompt in prompts if prompt not in self.carried.prompts)
@@ -111,7 +119,7 @@ class Contrast:
             self._warm_up()
             self._carry(0)
             self._carry(1)
-            again = self._chosen(self.config.measure.again_blocks)
+            again = self._in_each_context(self.config.measure.again_blocks)
             controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
             facts = self.result.facts
             facts["stopping"] = self._blocks(again, controlled)
@@ -134,6 +142,8 @@ class Contrast:
         drawn = self.order.sample(self.plan, count)
         self.tasks += [replace(task, block=first + place) for place, task in enumerate(drawn)]
         self.baseline_first += self.order.sample([place % 2 == 0 for place in range(count)], count)
+        if contexts := self.config.measure.contexts:
+            self.anew |= {first + place for place in renewed(count, contexts)} | ({first} if first else set())
 
     def _blocks(self, again: set[int], controlled: set[int]) -> dict[str, Any]:
         """Run all blocks. Returns why there are no more of them, and what they took."""
@@ -169,6 +179,16 @@ class Contrast:
         """Blocks drawn for a control."""
         return set(self.order.sample(range(len(self.tasks)), min(count, len(self.tasks))))
 
+    def _in_each_context(self, count: int) -> set[int]:
+        """Blocks drawn for A/A, as many of each set of contexts."""
+        place = {block: sum(block >= first for first in self.anew) for block in range(len(self.tasks))}
+        drawn, turn = self.order.sample(range(len(self.tasks)), len(self.tasks)), Counter[int]()
+        ranked: list[tuple[int, int]] = []
+        for block in drawn:
+            ranked.append((turn[place[block]], block))
+            turn[place[block]] += 1
+        return {block for _, block in sorted(ranked, key=lambda one: one[0])[:count]}
+
     def _warm_up(self) -> None:
         """Every arm once, short, so that each width that will be timed has been decoded.
 
@@ -197,7 +217,8 @@ class Contrast:
         """Run an arm once and keep it."""
         number = len(self.result.tables["runs"])
         trace = self.arms.run("treatment" if arm == "carry" else arm, task, seed, number, known, length)
-        self.result.add(run_row(trace, arm, task, order, seed, length, self.sample), trace)
+        row = run_row(trace, arm, task, order, seed, length, self.sample)
+        self.result.add(replace(row, context=self.arms.made - 1), trace)
         return trace
 
     def _in_turns(self, arms: Sequence[str], task: Task, first: int, seed: int) -> None:
@@ -210,10 +231,13 @@ class Contrast:
         around = self.sample()  # one reading for all: they ran at once
         for place, (arm, run) in enumerate(zip(arms, runs, strict=True)):
             row = run_row(run.trace, arm, task, first + place, seed, length, lambda: around)
-            self.result.add(row, run.trace, run.pieces())
+            self.result.add(replace(row, context=self.arms.made - 1), run.trace, run.pieces())
             self.texts[task.block, seed - self._seed(task, 0), arm] = run.trace
 
     def _block(self, task: Task, again: bool, controls: bool) -> None:
+        if task.block in self.anew:
+            self.arms.renew()
+            self._warm_up()
         arms = ["baseline", "treatment", *(["again"] if again else []), *(self.arms.controls() if controls else [])]
         self.order.shuffle(arms)
         first, second = sorted((arms.index("baseline"), arms.index("treatment")))
