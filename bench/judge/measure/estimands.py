@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bench.always_valid import CARRIED
 from bench.judge.measure.intervals import SE_FLOOR, Estimate, skewness
 from bench.judge.measure.layout import Design, block_pairs
 from bench.judge.tables.contrast import LIKE_THESE, THESE
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 BETWEEN = 12
 """Degrees of freedom between the blocks of a prompt from which on they alone say what the noise is: nothing has to be
 known of how it goes on from run to run."""
-CARRIED = 1.13
-"""Variance of a block's ratio over that of half the difference of its pairs. It is 1.00 for independent runs and 1.29
-at most where a run is like the one before (a correlation of a half from run to run); this is the geometric middle."""
 ENOUGH = 24
 """Prompts from which on the skew of a gain that depends on the text shows in the sample."""
 
