@@ -233,7 +233,8 @@ def main(arguments: list[str]) -> int:
     noticed = binomtest(total - len(left), total).proportion_ci(method="wilson") if total else None
     if noticed:
         print(f"{total - len(left)} of {total} mutants were noticed: {1 - len(left) / total:.1%} "
-              f"({noticed.low:.1%} to {noticed.high:.1%}); {len(chosen) - len(trial.chosen)} others are equivalent")  # fmt: skip
+              f"({noticed.low:.1%} to {noticed.high:.1%}); "
+              f"{len(chosen) - len(trial.chosen)} others are equivalent")
     return 1 if left else 0
 
 
