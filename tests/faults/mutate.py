@@ -83,7 +83,7 @@ class Trial:
         functions, caches = _functions(), _caches()
         gc.freeze()
         for mutant in self.chosen:
-            tests = [items[name] for name in shown(mutant, found)]
+            tests = [items[name] for name in shown(mutant, found) if name in items]
             limit = 10 + 4 * sum(found.seconds[test.nodeid] for test in tests)
             result = _tried(mutant, tests, limit, functions, caches) if tests else "no test runs it"
             self.results.append((mutant, result))
