@@ -16,11 +16,26 @@ from bench.records.kernels import KernelRecords, Sample, Summary
 
 def sample(block: int = 0, us: float = 100.0, **more: Any) -> Sample:
     values: dict[str, Any] = {
-        "variant": "ours", "format": "Q8_0", "streams": 1, "rows": 1000, "cols": 200, "cache": "cold", "status": "ok",
-        "reason": "", "layout": "file", "bytes_per_weight": 1.0, "weight_bytes": 200_000.0, "bytes_read": 250_000.0,
-        "max_rel_err": 0.01, "tolerance": 0.01, "block": block, "us": us, "ceiling_us": 80.0, "copy_gb_s": 3.0,
+        "variant": "ours",
+        "format": "Q8_0",
+        "streams": 1,
+        "rows": 1000,
+        "cols": 200,
+        "cache": "cold",
+        "status": "ok",
+        "reason": "",
+        "layout": "file",
+        "bytes_per_weight": 1.0,
+        "weight_bytes": 200_000.0,
+        "bytes_read": 250_000.0,
+        "max_rel_err": 0.01,
+        "tolerance": 0.01,
+        "block": block,
+        "us": us,
+        "ceiling_us": 80.0,
+        "copy_gb_s": 3.0,
         "peer_us": 150.0,
-    }  # fmt: skip
+    }
     return Sample(**{**values, **more})
 
 
@@ -40,9 +55,13 @@ def test_a_row_by_hand() -> None:
 
 @pytest.mark.parametrize(
     ("more", "reason"),
-    [({"max_rel_err": 0.0101}, "the error is 0.01, the tolerance 0.01"), ({"max_rel_err": math.nan}, "no error was"),
-     ({"status": "failed", "reason": "it broke", "us": math.nan}, "it broke"), ({}, "")],
-)  # fmt: skip
+    [
+        ({"max_rel_err": 0.0101}, "the error is 0.01, the tolerance 0.01"),
+        ({"max_rel_err": math.nan}, "no error was"),
+        ({"status": "failed", "reason": "it broke", "us": math.nan}, "it broke"),
+        ({}, ""),
+    ],
+)
 def test_a_result_that_was_not_right_has_no_time(more: dict[str, Any], reason: str) -> None:
     (row,) = rows(sample(), sample(1, **more))
     assert row.status == ("failed" if reason else "ok") and reason in row.reason
@@ -59,11 +78,18 @@ def test_a_time_below_that_of_a_read_is_void() -> None:
 
 
 def test_costs_of_streams_divide_by_one_stream_of_the_same_matrix() -> None:
-    found = rows(sample(), sample(1), sample(us=300.0, streams=4), sample(1, 300.0, streams=4),
-                 sample(us=50.0 + 40, variant="best"), sample(1, 90.0, variant="best"),
-                 sample(us=10.0, variant="softmax", ceiling_us=9.0),
-                 sample(us=60.0, cols=400), sample(us=81.0, variant="void", ceiling_us=82.0),
-                 sample(1, 81.0, variant="void", ceiling_us=82.0))  # fmt: skip
+    found = rows(
+        sample(),
+        sample(1),
+        sample(us=300.0, streams=4),
+        sample(1, 300.0, streams=4),
+        sample(us=50.0 + 40, variant="best"),
+        sample(1, 90.0, variant="best"),
+        sample(us=10.0, variant="softmax", ceiling_us=9.0),
+        sample(us=60.0, cols=400),
+        sample(us=81.0, variant="void", ceiling_us=82.0),
+        sample(1, 81.0, variant="void", ceiling_us=82.0),
+    )
     four = next(row for row in found if row.streams == 4)
     assert four.relative_cost == 3.0 and four.cost_over_best_single == pytest.approx(300 / 90)
     assert four.llama_cpp_relative_cost == 1.0
@@ -76,9 +102,14 @@ def test_costs_of_streams_divide_by_one_stream_of_the_same_matrix() -> None:
 
 @pytest.mark.parametrize(
     ("name", "short"),
-    [("void gemv<4>(const float *)", "gemv<4>"), ("gemv(float*)", "gemv"), ("gemv<1>(float*) [clone .kd]", "gemv<1>"),
-     ("void gemv<(int)4>(const float *)", "gemv<(int)4>"), ("plain", "plain")],
-)  # fmt: skip
+    [
+        ("void gemv<4>(const float *)", "gemv<4>"),
+        ("gemv(float*)", "gemv"),
+        ("gemv<1>(float*) [clone .kd]", "gemv<1>"),
+        ("void gemv<(int)4>(const float *)", "gemv<(int)4>"),
+        ("plain", "plain"),
+    ],
+)
 def test_a_kernels_name_without_its_arguments(name: str, short: str) -> None:
     assert _short(name) == short
 
@@ -89,8 +120,15 @@ def summary(**figures: float) -> Summary:
 
 
 def test_counters_over_the_weights() -> None:
-    found = _figures("gemv", [summary(dram_bytes=100.0, l2_bytes=150.0), summary(dram_bytes=120.0, l2_bytes=170.0),
-                              summary(dram_bytes=900.0)], 100.0)  # fmt: skip
+    found = _figures(
+        "gemv",
+        [
+            summary(dram_bytes=100.0, l2_bytes=150.0),
+            summary(dram_bytes=120.0, l2_bytes=170.0),
+            summary(dram_bytes=900.0),
+        ],
+        100.0,
+    )
     assert (found["dram_bytes"], found["dram_over_weights"], found["launches"]) == (120.0, 1.2, 3)
     assert found["other_l2_over_weights"] == pytest.approx(0.6) and math.isnan(found["us"]) and not found["void"]
     helper = _figures("quantize_rows", [summary(dram_bytes=100.0, l2_bytes=150.0)], 100.0)
@@ -110,10 +148,22 @@ def test_the_four_ways_to_serve_two_streams() -> None:
     )
     counters = [
         Counter(
-            machine="box", build="b", cells=["kernels"], tool="ncu", width=2, variant="twin", format="SSQ", streams=2,
-            kernel="twin", rows=320, cols=10, dram_bytes=7000.0, helper=False, void=False,
-        ),  # fmt: skip
-    ]  # fmt: skip
+            machine="box",
+            build="b",
+            cells=["kernels"],
+            tool="ncu",
+            width=2,
+            variant="twin",
+            format="SSQ",
+            streams=2,
+            kernel="twin",
+            rows=320,
+            cols=10,
+            dram_bytes=7000.0,
+            helper=False,
+            void=False,
+        ),
+    ]
     found = {row.layout: row for row in economics(kernels, counters)}
     assert list(found) == ["shared_q8", "ssq_identical", "two_q8", "ssq_different"]
     assert [row.weight_bytes for row in found.values()] == [3400, 6800, 6800, 6800]
