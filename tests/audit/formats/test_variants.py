@@ -81,7 +81,8 @@ def test_guesses_of_a_log_with_and_without_a_mean_length() -> None:
 
 SPECULATIVE = (
     "encoded   20 tokens in    0.200 seconds, speed:  100.000 t/s\n"
-    "decoded  240 tokens in    6.000 seconds, speed:   40.000 t/s\n\nn_draft   = 4\nn_predict = 240\nn_drafted = 300\nn_accept  = 160\naccept    = 53.333%\n"
+    "decoded  240 tokens in    6.000 seconds, speed:   40.000 t/s\n\nn_draft   = 4\n"
+    "n_predict = 240\nn_drafted = 300\nn_accept  = 160\naccept    = 53.333%\n"
 )
 
 
@@ -181,7 +182,7 @@ def receipt(**row: object) -> tuple[Trial, ...]:
 def test_records_of_ones_own_engine() -> None:
     (one,) = receipt(name="n", timing={"decode_ms": 500, "decode_tokens": 20}, arm="a", temperature=0.5)
     assert (one.label, one.arm, one.counted, one.seconds, one.temperature) == ("n", "a", 20, 0.5, 0.5)
-    (ids,) = receipt(decode_s=2, tokens=[5, 6, 7], native_tok_s=1.5)
+    (ids,) = receipt(decode_s=2, n_tokens=3, native_tok_s=1.5)
     assert (ids.counted, ids.printed, ids.label) == (3, {"tok_s": 1.5}, "run 1")
     assert receipt(decode_ns=5e8, n_tokens=4, prefill_ns=1e8)[0].prefill_seconds == pytest.approx(0.1)
     (deep,) = receipt(a={"b": {"decode_s": 2, "n_tokens": 3}})
