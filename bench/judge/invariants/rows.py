@@ -23,6 +23,7 @@ NOT_BELOW_0 = {
     "draws": ("round", "position", "guess", "drawn"),
     "steps": ("repeat", "order", "n_past"),
     "counts": ("group", "position", "count"),
+    "pieces": ("run", "turn", "start_ns", "round"),
     "sharp": ("stream", "position", "token"),
 }
 ABOVE_0 = {
@@ -134,9 +135,15 @@ def _counts(table: Table) -> str | None:
     return None
 
 
+def _pieces(table: Table) -> str | None:
+    if (table["end_ns"] < table["start_ns"]).any():
+        return "pieces: a turn ends before it starts"
+    return None
+
+
 def _nothing(table: Table) -> str | None:
     return None
 
 
 _TOGETHER = {"runs": _runs, "rounds": _rounds, "ledger": _ledger, "draws": _draws, "steps": _steps, "counts": _counts,
-             "sharp": _nothing}  # fmt: skip
+             "sharp": _nothing, "pieces": _pieces}  # fmt: skip
