@@ -193,6 +193,8 @@ def run_cell(cell: Cell, environment: dict[str, Any], progress: Progress) -> dic
     """
     # Points of a sweep may differ in these.
     environment = environment | {"threads": cell.config["engine"]["threads"], "device": _device(cell)}
+    if programs := _programs(cell):
+        environment["programs"] = programs
     job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path),
            "peers": cell.peers, "files": {key: str(path) for key, path in cell.files.items()},
            "folder": str(cell.folder.resolve()), "environment": environment}  # fmt: skip
@@ -218,6 +220,13 @@ def run_cell(cell: Cell, environment: dict[str, Any], progress: Progress) -> dic
     except OSError as error:  # the others are tried all the same, and this one is missing, so it runs again
         status["reason"] += f"; and no record of it can be written ({error.strerror or error})"
     return status
+
+
+def _programs(cell: Cell) -> dict[str, str]:
+    """SHA-256 of the programs that run beside the loop, by name: a version says nothing of one that was changed."""
+    from pti_loop.gguf.file_hash import sha256_of
+
+    return {name: sha256_of([Path(path)]) for name, path in cell.peers.items() if path and Path(path).is_file()}
 
 
 def _device(cell: Cell) -> str:

@@ -19,7 +19,7 @@ class Build(TypedDict):
 
     binding: str
     llama_cpp_commit: str
-    """As short as the build has it."""
+    """As short as the build has it, with `-dirty` behind it where that is what the build says of its sources."""
     system_info: str
     """Backends and CPU features, as llama.cpp prints them."""
     gpu_offload: bool
@@ -70,7 +70,7 @@ def build() -> Build:
     base.ggml_commit.restype = ctypes.c_char_p
     return {
         "binding": f"llama-cpp-python {llama_cpp.__version__}",
-        "llama_cpp_commit": base.ggml_commit().decode().removesuffix("-dirty"),
+        "llama_cpp_commit": base.ggml_commit().decode(),
         "system_info": lib.llama_print_system_info().decode().strip(" |"),
         "gpu_offload": bool(lib.llama_supports_gpu_offload()),
     }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from bench.build_name import digest
 from bench.judge.findings import origin
 from bench.machine_name import machine_id
 from bench.records.identity import stored_id
@@ -59,11 +61,23 @@ def builds_agree(case: Case) -> str | None:
     build = str(origin(case.cell)["build"])
     if len(commit) >= 7 and "llama" not in build and commit[:7] not in build and "-" in build:
         return f"env.json names build {build} and commit {commit}, which are not one"
+    if told := not_its_files(case.cell.env.get("engine") or {}):
+        return told
     for arm, facts in (case.cell.facts.get("engine") or {}).items():
         told = str((facts or {}).get("build") or "")
         if len(commit) >= 7 and len(told) >= 7 and not (commit.startswith(told) or told.startswith(commit)):
             return f"the context of {arm} was made by build {told}, and env.json names commit {commit}"
     return None
+
+
+def not_its_files(engine: Mapping[str, Any]) -> str | None:
+    """Why a build is not called by the libraries that are listed beside its name; None where it is, or none are."""
+    name, _, told = str(engine.get("build") or "").partition("+")
+    files = engine.get("libraries")
+    if not told or not isinstance(files, Mapping) or not files:
+        return None
+    made = digest({str(file): str(value) for file, value in files.items()})
+    return None if made == told else f"env.json names build {name}+{told}, and its libraries make {name}+{made}"
 
 
 def facts_are_there(case: Case) -> str | None:
