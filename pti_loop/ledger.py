@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pti_loop.tally import Tally
 
@@ -117,10 +117,14 @@ class Trace:
     is opened twice and one that is closed without being open.
     """
 
-    def __init__(self, run: int, clock: Callable[[], int], tally: Tally | None = None) -> None:
+    def __init__(self, run: int, clock: Callable[[], int], tally: Tally | None = None,
+                 gauge: Callable[[], float] | None = None) -> None:  # fmt: skip
+        """`gauge` is read as each window opens and closes, outside its time; `gauged` is what it rose by within."""
         self.run = run
         self.clock = clock
         self._tally = tally or Tally()
+        self._gauge, self._before = gauge, 0.0
+        self.gauged = 0.0
         self.window_ns = 0
         self.prefill_ns = 0
         self.draft_prefill_ns = 0
@@ -142,6 +146,7 @@ class Trace:
         require(not self._open, f"run {self.run}: the timed window was opened twice")
         self._open = True
         self._tally.open()
+        self._before = self._gauge() if self._gauge else 0.0
         self._opened = self.clock()
         if self.start_ns is None:
             self.start_ns = self._opened
@@ -153,6 +158,11 @@ class Trace:
         require(self._open, f"run {self.run}: the timed window was closed without being open")
         self._open = False
         self.window_ns += self.end_ns - self._opened
+        self.gauged += self._gauge() - self._before if self._gauge else 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A trace that is over may go to another process, without its clock and what counted for it."""
+        return {name: value for name, value in vars(self).items() if name not in ("clock", "_tally", "_gauge")}
 
     def finish(self) -> None:
         """The run is over. Raises `RecordError` when its window is still open, or never was."""

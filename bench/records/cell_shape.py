@@ -21,6 +21,7 @@ SHAPES: dict[str, Any] = {
         "schema": int, "kind": str, "machine": str, "streams": int, "temperature": NUMBER, "n_predict": int,
         "seed": int, "model": _FLAT, "engine": _FLAT, "peers": {"widths": [int], "*": SCALAR},
         "method": {"parameters": _FLAT, "declaration": _FLAT, "*": SCALAR},
+        "treatment": {"engine": _FLAT, "declaration": _FLAT}, "depth": int,
         "prompts": {"items": [_FLAT], "*": SCALAR}, "measure": {"classes": [str], "*": SCALAR},
     },
     "env.json": {

@@ -8,15 +8,20 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from bench.plan.config import Config
+from bench.plan.treatment import changes
 from bench.records.rows import Run
-from bench.run.arms import Arms, Prompt, Task, run_row
+from bench.run.arms import REFERENCE, Arms, Prompt, Task
 from bench.run.draw_counts import Distribution
 from bench.run.replay import Comparison, Shape, compare
 from pti_loop.engine import Model
 from pti_loop.ledger import Trace
+from pti_loop.method import Method
+from pti_loop.settings import Settings
 
 Progress = Callable[[float, str], None]
 SINGLE = Shape(1, "sequences")
@@ -72,17 +77,78 @@ def own_noise(compared: list[Comparison]) -> dict[str, float]:
     }
 
 
+def forced(compared: Comparison) -> dict[str, Any]:
+    """How often a replay of the baseline's text says another token, and the largest gap there."""
+    return {"positions": len(compared.disagrees), "disagreements": sum(compared.disagrees),
+            "worst_gap": compared.worst_gap()}  # fmt: skip
+
+
+class Trial(Protocol):
+    """The arms of a contrast, wherever they are: what is told to run, and to say logits again."""
+
+    method: Method
+    settings: Settings
+    rollback: dict[str, Any]
+
+    @property
+    def guesses(self) -> bool:
+        """Whether the method proposes tokens that may be wrong."""
+
+    @property
+    def guessing(self) -> dict[str, Any]:
+        """What the drafter says of itself."""
+
+    @property
+    def shape(self) -> Shape:
+        """How the treatment decodes."""
+
+    @property
+    def reference(self) -> Shape:
+        """The shape that the baseline's own rounding is measured in."""
+
+    def controls(self) -> list[str]:
+        """Arms that only the control blocks run."""
+
+    def run(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
+            n_predict: int = 0) -> Trace:
+        """One run of an arm that nobody keeps a record of."""
+
+    def measure(self, arm: str, task: Task, order: int, seed: int, number: int, n_predict: int,
+                answers: Sequence[Sequence[int]] = ((),), name: str = "") -> tuple[Run, Trace]:
+        """One run with its record."""
+
+    def replay(self, arm: str, prompt: Sequence[int], tokens: Sequence[int], shape: Shape) -> Iterator[np.ndarray]:
+        """Logits before each token of an answer, decoded on the arm's context in this shape."""
+
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """What the engine made of each arm's context."""
+
+    def close(self) -> None:
+        """Free the contexts."""
+
+
+def here(model: Model | None, config: Config, around: Callable[[], tuple[float, ...]],
+         gauge: Callable[[], float] | None = None) -> Callable[[Sequence[int]], Trial]:  # fmt: skip
+    """What opens all arms on one model of this process."""
+    assert model is not None, "arms that are elsewhere are opened by whoever has them there"
+    return lambda text: Arms(model, config, text, around, gauge)
+
+
 class Contrast:
     """The runs of one cell. `sample` reads (clock MHz, temperature C); `progress` hears the share that is done.
+
+    The arms are on `model`, in this process. Where they are elsewhere (`bench.run.sides`), `open_arms` opens them, once
+    it is told a text that the method may be tried on.
 
     Prompts come in an order drawn from `name`, and so do the arms of each block, of which half begin with the baseline.
     One prompt is decoded before anything else has seen it, again, and once more in the end: what a method carries over
     from one run to the next shows there.
     """
 
-    def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
-                 sample: Callable[[], tuple[float, ...]], progress: Progress) -> None:
-        self.model, self.config, self.sample, self.progress = model, config, sample, progress
+    def __init__(self, model: Model | None, config: Config, prompts: list[Prompt], name: str,
+                 sample: Callable[[], tuple[float, ...]], progress: Progress,
+                 open_arms: Callable[[Sequence[int]], Trial] | None = None) -> None:  # fmt: skip
+        self.config, self.progress = config, progress
         self.order = random.Random(name)
         found = tasks(prompts, config, independent=config.method.spec.answers == "independent")
         self.tasks = [replace(task, block=block) for block, task in enumerate(self.order.sample(found, len(found)))]
@@ -90,12 +156,12 @@ class Contrast:
         self.baseline_first = self.order.sample(halves, len(halves))
         self.carried = self.tasks[-1]
         unseen = (prompt for prompt in prompts if prompt not in self.carried.prompts)
-        self.arms = Arms(model, config, next(unseen, unlike(prompts[0])).tokens)
+        self.arms = (open_arms or here(model, config, sample))(next(unseen, unlike(prompts[0])).tokens)
         self.result = Result()
         self.texts: dict[tuple[int, int, str], Trace] = {}
 
-    def run(self) -> Result:
-        """Warm up, run the blocks, replay the differences. The contexts are freed in the end."""
+    def run(self, close: bool = True) -> Result:
+        """Warm up, run the blocks, replay the differences. The contexts are freed in the end, unless they are kept."""
         try:
             self._warm_up()
             self._carry(0)
@@ -109,16 +175,18 @@ class Contrast:
             facts = self.result.facts
             facts["engine"] = self.arms.facts()
             facts["rollback"] = self.arms.rollback
-            facts["drafter"] = self.arms.source.facts() if self.arms.source else {}
+            facts["drafter"] = self.arms.guessing
             facts["lossless"], facts["noise"] = self._replays()
             if self.config.measure.distribution and self.config.temperature > 0:
                 self._count_draws()
         finally:
-            self.arms.close()
+            if close:
+                self.arms.close()
         return self.result
 
     def _count_draws(self) -> None:
         """The distribution test's runs, from the prefix that suits it best of those that the treatment came by."""
+        assert isinstance(self.arms, Arms), "the plan refuses the test where each arm has a process of its own"
         found = [(self.tasks[block], trace) for (block, _, arm), trace in self.texts.items() if arm == "treatment"]
         test = Distribution(self.arms, self.config, found, self.progress)
         self.result.tables["counts"], self.result.facts["distribution"] = test.run()
@@ -154,8 +222,9 @@ class Contrast:
                  known: Sequence[Sequence[int]] = ((),)) -> Trace:  # fmt: skip
         """Run an arm once and keep it."""
         number = len(self.result.tables["runs"])
-        trace = self.arms.run("treatment" if arm == "carry" else arm, task, seed, number, known, length)
-        self.result.add(run_row(trace, arm, task, order, seed, length, self.sample, self.arms.tally), trace)
+        held = "treatment" if arm == "carry" else arm
+        run, trace = self.arms.measure(held, task, order, seed, number, length, known, arm)
+        self.result.add(run, trace)
         return trace
 
     def _block(self, task: Task, again: bool, controls: bool) -> None:
@@ -196,7 +265,7 @@ class Contrast:
         compared: list[Comparison] = []
         noisy = min(self.config.measure.noise_prompts, len(self.tasks))
         for task in self.tasks[:noisy]:
-            compared.append(self._compare("treatment", task, 0, 0))
+            compared.append(self._compare(self.rounding, task, 0, 0))
         rows: list[dict[str, Any]] = []
         for (block, replicate, arm), trace in self.texts.items():
             if arm != "baseline":
@@ -207,21 +276,22 @@ class Contrast:
             "cdf": max((max(item.cdf_noise) for item in compared if item.cdf_noise), default=0.0),
             "positions": sum(len(item.logit_noise) for item in compared),
             "disagreements": sum(sum(item.disagrees) for item in compared),
-            "widths": [1, self._shape("treatment").width],
+            "widths": [1, self._shape(self.rounding).width], "of": self.rounding,
         }
 
     def _shape(self, arm: str) -> Shape:
         if arm in ("again", "solo"):
             return SINGLE
-        return Shape(self.arms.method.width(self.arms.settings), self.arms.method.layout(self.arms.settings))
+        return self.arms.reference if arm == REFERENCE else self.arms.shape
 
     def _compare(self, arm: str, task: Task, replicate: int, answer: int,
                  first: tuple[int, int] | None = None, shape: Shape | None = None) -> Comparison:
         tokens = self.texts[task.block, replicate, "baseline"].text(answer)
+        prompt = task.prompts[answer].tokens
         return compare(
-            (self.arms.probe("baseline"), SINGLE), (self.arms.probe(arm), shape or self._shape(arm)),
-            task.prompts[answer].tokens, tokens, temperature=self.config.temperature,
-            seed=self._seed(task, replicate), answer=answer, first=first,
+            self.arms.replay("baseline", prompt, tokens, SINGLE),
+            self.arms.replay(arm, prompt, tokens, shape or self._shape(arm)), tokens,
+            temperature=self.config.temperature, seed=self._seed(task, replicate), answer=answer, first=first,
         )  # fmt: skip
 
     def _differences(self, task: Task, replicate: int, arm: str, trace: Trace) -> Iterator[dict[str, Any]]:
@@ -235,24 +305,37 @@ class Contrast:
             }  # fmt: skip
             first = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), None)
             if first is not None:
-                compared = [self._compare(arm, task, replicate, answer, (first, right[first]), shape)
-                            for shape in self._shape(arm).phases]  # fmt: skip
-                row["own_noise"] = own_noise(compared)
-                self._follow(row, first, left, right, compared)
+                compared = self._phases(arm, task, replicate, answer, (first, right[first]))
+                rounding = compared
+                if self.rounding != "treatment" and arm != "again":
+                    rounding = self._phases(self.rounding, task, replicate, answer, (first, right[first]))
+                row["own_noise"] = own_noise(rounding)
+                self._follow(row, first, left, right, compared, rounding)
             yield row
 
+    def _phases(self, arm: str, task: Task, replicate: int, answer: int, first: tuple[int, int]) -> list[Comparison]:
+        """An arm's replays, one for each row of its window that the first position may be."""
+        return [self._compare(arm, task, replicate, answer, first, shape) for shape in self._shape(arm).phases]
+
+    @property
+    def rounding(self) -> str:
+        """Whose decodes beside the baseline's are rounding: the treatment's own, unless a build or a setting is tried.
+
+        What that moves is what the grade is about, and excuses nothing.
+        """
+        return REFERENCE if changes(self.config) else "treatment"
+
     def _follow(self, row: dict[str, Any], first: int, left: list[int], right: list[int],
-                phases: list[Comparison]) -> None:
+                phases: list[Comparison], rounding: list[Comparison]) -> None:
         """The gaps and the noise of the position itself, from the phase that comes nearest to the arm's own token."""
         compared = max(phases, key=lambda one: one.arm_gap[first])
-        noise = [one.cdf_noise if self.config.temperature else one.logit_noise for one in phases]
+        noise = [one.cdf_noise if self.config.temperature else one.logit_noise for one in rounding]
         row["first_difference"] = {
             "position": first, "token_baseline": left[first], "token_arm": right[first],
             "gap_baseline": compared.baseline_gap[first], "gap_arm": compared.arm_gap[first],
             "noise": max(one[first] for one in noise),
             "quantity": "logit_gap" if self.config.temperature == 0 else "cdf_distance",
         }  # fmt: skip
-        row["teacher_forced"] = {
-            "positions": len(compared.disagrees), "disagreements": sum(compared.disagrees),
-            "worst_gap": compared.worst_gap(),
-        }  # fmt: skip
+        row["teacher_forced"] = forced(compared if rounding is phases else rounding[0])
+        if rounding is not phases:
+            row["arm_forced"] = forced(compared)

@@ -39,7 +39,17 @@ def library() -> ModuleType:
         _log.install(lib)
         lib.llama_backend_init()
         _library = lib
+        _load_backends()
     return _library
+
+
+def _load_backends() -> None:
+    """A build whose backends are libraries of their own finds none by itself: those beside it are loaded."""
+    if devices():
+        return
+    ggml = ctypes.CDLL(str(beside("ggml")))
+    ggml.ggml_backend_load_all_from_path.argtypes = (ctypes.c_char_p,)
+    ggml.ggml_backend_load_all_from_path(str(library_path().parent).encode())
 
 
 def log() -> engine_log.EngineLog:

@@ -95,6 +95,7 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
         "tokens_per_round": ({"tokens_per_round": ("value", "absolute")}, True),
         "identical_share": ({"lossless": ("lossless", "absolute")}, True, ("answer",), False, "answers_graded"),
     },
+    "trials": {"speedup": ({"trial": ("direction", "absolute", "ratio")}, False, ("answer", "aggregate"))},
     "step_cost": {
         "relative_cost": ({"step_cost": ("direction", "absolute")},),
         "step_ms": ({"step_cost": ("absolute",)},),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.judge.invariants.inputs import recomputed_id
-from bench.judge.tables import CONTRAST, PROFILE, named
+from bench.judge.tables import CONTRAST, CONTRASTS, PROFILE, TRIAL, named
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -30,7 +30,7 @@ class Invariant:
     """`module:function` below this package."""
     words: str
     """What holds, for the guide."""
-    of: tuple[str, ...] = (CONTRAST,)
+    of: tuple[str, ...] = CONTRASTS
     """Kinds of cell that it is about."""
     severity: str = VOID
 
@@ -40,7 +40,7 @@ class Invariant:
         return check(case)
 
 
-BOTH = (CONTRAST, PROFILE)
+BOTH = (*CONTRASTS, PROFILE)
 INVARIANTS = (
     Invariant("rows", "rows:rows_make_sense", "every row could have been written: no negative time, no more accepted "
               "than verified than drafted, rounds numbered from 0, parts of a round within its total", BOTH),
@@ -66,8 +66,11 @@ INVARIANTS = (
     Invariant("sequence", "times:runs_follow_each_other", "runs do not overlap, and follow each other as they are "
               "numbered"),
     Invariant("decodes", "times:rounds_decode", "no round decodes in less than half of the baseline's quickest decode: "
-              "every round reads the weights"),
-    Invariant("prefills", "times:prefills_alike", "the prompt takes both arms the same time before their windows"),
+              "every round reads the weights", (CONTRAST,)),
+    Invariant("prefills", "times:prefills_alike", "the prompt takes both arms the same time before their windows",
+              (CONTRAST,)),
+    Invariant("trial", "inputs:difference_is_told", "what is on trial is what cell.yaml and env.json say: one setting, "
+              "or a build whose name its files make", (TRIAL,)),
     Invariant("clocks", "times:clocks_alike", "both arms ran at the same clock"),
     Invariant("emitted", "tokens:tokens_are_draws", "a round says one draw of its own an answer and the guesses that "
               "were accepted, and no more than its decode had rows"),
