@@ -83,7 +83,8 @@ def test_an_nvidia_gpu_counts_millijoules_and_milliwatts(monkeypatch: pytest.Mon
     fake = SimpleNamespace(
         NVML_CLOCK_MEM=2, nvmlInit=lambda: None, nvmlDeviceGetHandleByUUID=lambda uuid: uuid,
         nvmlDeviceGetTotalEnergyConsumption=cards.__getitem__, nvmlDeviceGetPowerUsage=lambda _: 300_000,
-        nvmlDeviceGetEnforcedPowerLimit=lambda _: 700_000, nvmlDeviceGetClockInfo=lambda _, kind: 2619 if kind == 2 else 0,
+        nvmlDeviceGetEnforcedPowerLimit=lambda _: 700_000,
+        nvmlDeviceGetClockInfo=lambda _, kind: 2619 if kind == 2 else 0,
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "pynvml", fake)
     visible = [SimpleNamespace(id=name, vendor="nvidia") for name in cards]

@@ -129,7 +129,7 @@ COLUMNS["memory"]["growth"] = Column("growth", {"memory": ("stream_memory",)}, e
 TABLE_OF = {metric: table for metric, (table, _) in metric_columns().items()}
 """Where a metric is measured, unless the rule names a table. Metrics that are not here have no rows."""
 
-KERNEL_TABLES = tuple(table for table in COLUMNS if TABLES[table].optional)
+KERNEL_TABLES = tuple(table for table in COLUMNS if TABLES[table].optional and not TABLES[table].made_by)
 """Tables that `python -m bench kernels` fills."""
 
 _SPEEDS = ("speedup", "aggregate", "rate")

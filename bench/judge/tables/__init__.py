@@ -41,8 +41,8 @@ class Table:
 _ROWS, _MEASURE, _CONTROLS = "bench.judge.tables", "bench.judge.measure", "bench.judge.controls"
 TABLES: dict[str, Table] = {
     "speedup": Table(f"{_ROWS}.contrast:SpeedUp", f"{_MEASURE}.speedup:speedup_rows"),
-    "trials": Table(f"{_ROWS}.trial:Trial", f"{_MEASURE}.trial:trial_rows", (TRIAL,)),
-    "energy": Table(f"{_ROWS}.trial:Energy", f"{_MEASURE}.trial:energy_rows", CONTRASTS),
+    "trials": Table(f"{_ROWS}.trial:Trial", f"{_MEASURE}.trial:trial_rows", (TRIAL,), optional=True),
+    "energy": Table(f"{_ROWS}.trial:Energy", f"{_MEASURE}.trial:energy_rows", CONTRASTS, optional=True),
     "stalls": Table(f"{_ROWS}.contrast:Stall", "bench.judge.controls.stalls:stall_rows", CONTRASTS),
     "contexts": Table(f"{_ROWS}.cell:Contexts", of=CONTRASTS, gathered_by="bench.judge.measure.again:reading",
                       joined_by="bench.judge.measure.again:context_rows"),
