@@ -131,6 +131,7 @@ prompts, measure, experiment. Examples:
   +experiment=pti
   engine.build=stock,FOLDER           a build on trial: the first is the baseline's
   treatment.engine.type_k=q8_0        a setting on trial
+  measure.until=0.05 measure.budget=10   further blocks until a cell is decided, at most so many minutes each
 Settings and their defaults: bench/plan/config.py. What the groups have to choose from: the folders of configs/."""
     if _help("sweep", rest, text):
         return 0

@@ -23,6 +23,8 @@ _ENTRY = re.compile(r"^([A-Za-z_][\w-]*):(?:BOOL|STRING)=(.*)$")
 _TOLD = re.compile(r"(GGML|LLAMA)_\w+|CMAKE_BUILD_TYPE|CMAKE_(C|CXX|CUDA|HIP)_FLAGS(_RELEASE)?|CMAKE_CUDA_ARCHITECTURES"
                    r"|(GPU|AMDGPU)_TARGETS")  # fmt: skip
 _DEFINE = "cmake.define."
+OFF = ("OFF", "")
+PROCESSOR = ("GGML_NATIVE", "GGML_SSE42", "GGML_AVX", "GGML_AVX2", "GGML_AVX512", "GGML_FMA", "GGML_F16C", "GGML_BMI2")
 
 
 def compiler(library: Path) -> str:
@@ -36,11 +38,13 @@ def compiler(library: Path) -> str:
 
 
 def settings(library: Path, prefix: Path = Path(sys.prefix)) -> dict[str, str]:
-    """CMake's settings of the build by name, those that are off or empty too; nothing where no file tells them.
+    """CMake's settings of the build by name; nothing where no file tells them.
 
-    Paths are left out: they tell about a machine only, and records travel.
+    A build tree's cache lists a hundred that are off, of which those of the processor alone are told. Paths are left
+    out: they tell about a machine only, and records travel.
     """
-    found = dict(_cached(library) or _stamped(library, prefix))
+    cached = [(name, value) for name, value in _cached(library) if value not in OFF or name in PROCESSOR]
+    found = dict(cached or _stamped(library, prefix))
     return {name: value for name, value in sorted(found.items()) if _TOLD.fullmatch(name) and "/" not in value}
 
 

@@ -24,6 +24,8 @@ APART = ("build", "n_gpu_layers", "split_mode", "main_gpu")
 
 ADDED_LATER = ("offload_kqv", "split_mode", "main_gpu")
 UNSET = object()
+USUAL_PARTS = ("/", ".", "..", "bin", "lib", "lib64", "build", "src", "llama_cpp", "site-packages")
+"""Names that the folders of every build have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,9 @@ def _word(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
-    return Path(text).name or text  # a folder tells about a machine only
+    # A folder tells about a machine only, and what it is called inside a build tree tells nothing.
+    parts = [part for part in Path(text).parts if part not in USUAL_PARTS]
+    return parts[-1] if "/" in text and parts else text
 
 
 def is_apart(config: Config) -> bool:

@@ -54,6 +54,7 @@ class StoredCell:
     draws: Columns
     steps: Columns
     counts: Columns
+    pieces: Columns
     note: str = ""
     """Why nothing proves that the files are as they were written; empty when they prove it."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +16,9 @@ import numpy as np
 
 from bench.plan.config import Config
 from bench.plan.treatment import treated
-from bench.records.rows import Run
+from bench.records.rows import Piece, Run
 from bench.run.replay import Shape, replay
+from bench.run.turns import Started, take_turns
 from pti_loop.counted import CountedContext, CountedModel
 from pti_loop.drafter import Source, Target
 from pti_loop.engine import Context, ContextSpec, Model, Unsupported
@@ -132,26 +134,27 @@ class Arms:
             self.settings = replace(self.settings, rollback="rewind")
         self.wide_spec = fit(self.method, narrow, self.settings)
         self._check_batch(narrow)
-        self.tally = Tally()
         specs = {"baseline": plain, "again": plain, "treatment": self.wide_spec}
-        self._contexts: dict[str, Context] = {arm: self._counted(specs[arm]) for arm in held}
+        self._tallies = {name: Tally() for name in held}
+        self._contexts: dict[str, Context] = {
+            name: CountedContext(self.model.context(specs[name]), self._tallies[name]) for name in held
+        }
         self.source: Source | None = None
         if "treatment" in held:
-            counted = CountedModel(model, self.tally)
-            target = Target(counted, self._contexts["treatment"], self.settings, sample, self._answers())
+            counted = CountedModel(model, self._tallies["treatment"])
+            target = Target(counted, self._contexts["treatment"], self.settings, sample, self.answers)
             self.source = self.method.source(target)
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
 
-    def _counted(self, spec: ContextSpec) -> Context:
-        return CountedContext(self.model.context(spec), self.tally)
-
-    def _answers(self) -> int:
+    @property
+    def answers(self) -> int:
+        """Answers that the method decodes at once."""
         return self.method.answers(self.settings)
 
     def _check_batch(self, spec: ContextSpec) -> None:
         """Raises `Unsupported` when the widest decode does not fit a batch; the other cells of a sweep go on."""
-        waiting = AGAIN * self._answers() if self.rollback.get("strategy") == "checkpoint" else 0
+        waiting = AGAIN * self.answers if self.rollback.get("strategy") == "checkpoint" else 0
         widest = self.method.width(self.settings) + waiting
         if widest > min(spec.n_batch, spec.n_ctx):
             raise Unsupported(
@@ -163,6 +166,10 @@ class Arms:
     def guesses(self) -> bool:
         """Whether the method proposes tokens that may be wrong."""
         return self.method.guesses(self.settings)
+
+    def takes_turns(self) -> bool:
+        """Whether runs of the method may be open beside one of the baseline."""
+        return self.method.takes_turns
 
     def controls(self) -> list[str]:
         """Arms that only the control blocks run."""
@@ -218,34 +225,45 @@ class Arms:
         Untimed runs may bring a context and a sampler of their own. Raises `RecordError` when the method keeps no
         window, or says a token outside it.
         """
-        ctx = ctx or self.context(arm)
+        with undisturbed():
+            return self.start(arm, task, seed, number, answers, n_predict, ctx, sampler).to_the_end()
+
+    def start(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
+              n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None) -> Started:
+        """Begin what `run` runs. One run may be open on each context; what it decodes is counted in its own tally."""
+        ctx, tally = ctx or self.context(arm), self._tallies[arm if arm in self._tallies else "treatment"]
         plain = arm in ("baseline", "again", "solo")
         method = METHODS["autoregressive"] if plain else self.method
         settings = replace(self.settings, n_predict=n_predict or self.settings.n_predict)
         control = arm if arm in ("sabotage", "oracle") else "none"
         guesses = Guesses(control, answers, self.model.n_vocab, self.model.end_tokens)
-        trace = Trace(0, ctx.clock, self.tally, self._gauge)
+        trace = Trace(0, ctx.clock, tally, self._gauge)
         sampler = sampler or Sampler(self.model.n_vocab, self.config.temperature, seed, self.model.weigh)
-        gc.collect()
-        gc.disable()  # a collection inside a round would be charged to the method
-        try:
-            source, lazy = (None, 0.0) if plain else (self.source, self.rollback.get("lazy_ns", 0.0))
-            decoder = Decoder(ctx, sampler, trace, settings, guesses, source, lazy)
-            self.tally.reset()
-            trace.begin_ns = ctx.clock()
-            method.run(decoder, [prompt.tokens for prompt in task.prompts])
-            trace.finish()
-        finally:
-            gc.enable()
-        trace.run = number
-        return trace
+        source, lazy = (None, 0.0) if plain else (self.source, self.rollback.get("lazy_ns", 0.0))
+        decoder = Decoder(ctx, sampler, trace, settings, guesses, source, lazy)
+        again = not plain and self.method.declaration(settings).repeats
+        return Started(trace, _steps(method, decoder, task, number), len(task.prompts), again)
 
     def measure(self, arm: str, task: Task, order: int, seed: int, number: int, n_predict: int,
                 answers: Sequence[Sequence[int]] = ((),), name: str = "") -> tuple[Run, Trace]:  # fmt: skip
         """One run with its record, under another `name` than the arm's where it is a control. Raises `RecordError`."""
         trace = self.run(arm, task, seed, number, answers, n_predict)
-        energy = trace.gauged if self._gauge else math.nan
-        return run_row(trace, name or arm, task, order, seed, n_predict, self._around, self.tally, energy), trace
+        return self._row(trace, name or arm, task, order, seed, n_predict, self._around), trace
+
+    def measure_turns(self, arms: Sequence[str], task: Task, order: int, seed: int, number: int, n_predict: int,
+                      chunk: int) -> list[tuple[Run, Trace, list[Piece]]]:
+        """Some runs that take turns of `chunk` tokens, with their records, from place `order` of a block on."""
+        with undisturbed():
+            runs = [self.start(arm, task, seed, number + place, n_predict=n_predict) for place, arm in enumerate(arms)]
+            take_turns(runs, chunk)
+        around = self._around()  # one reading for all: they ran at once
+        return [
+            (self._row(run.trace, arm, task, order + place, seed, n_predict, lambda: around), run.trace, run.pieces())
+            for place, (arm, run) in enumerate(zip(arms, runs, strict=True))
+        ]
+
+    def _row(self, trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int, around: Around) -> Run:
+        return run_row(trace, arm, task, order, seed, n_predict, around, trace.gauged if self._gauge else math.nan)
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """What the engine made of each arm's context."""
@@ -264,11 +282,35 @@ AROUND = ("load", "other_cpus", "steal", "gpu_others", "power_w", "power_cap_w",
 """Columns of a run that say what else ran, and under which limits."""
 
 
+def _steps(method: Method, decoder: Decoder, task: Task, number: int) -> Iterator[None]:
+    """The rounds of a run. What it is numbered is told to its trace when the method has ended."""
+    prompts, trace = [prompt.tokens for prompt in task.prompts], decoder.trace
+    trace.tally.reset()
+    trace.begin_ns = decoder.ctx.clock()
+    if method.takes_turns:
+        yield from method.rounds(decoder, prompts)
+    else:
+        method.run(decoder, prompts)
+    trace.run = number
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """No collection of garbage, which would be charged to the method in whose round it falls."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int,
-            sample: Around, tally: Tally, energy: float = math.nan) -> Run:  # fmt: skip
-    """Record of the newest run, whose counts are in `tally`; `sample` is read right after it, `energy` is in joules."""
+            sample: Around, energy: float = math.nan) -> Run:  # fmt: skip
+    """Record of a run that is over; `sample` is read right after it, `energy` is in joules."""
     clock_mhz, temp_c, *rest = sample()
     around: dict[str, Any] = dict(zip(AROUND, rest, strict=False))
+    tally = trace.tally
     inside, outside = tally.inside, tally.outside
     return Run(
         run=trace.run, block=task.block, order=order, arm=arm, prompt=task.name, prompt_class=task.kind, seed=seed,

@@ -9,39 +9,16 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from bench.run.side_words import END, FAULT, ROW, VALUE, About, Opened
 from pti_loop.load_first import load_first
 
 if TYPE_CHECKING:
     from bench.plan.config import Config
     from bench.run.arms import Arms, Around, Prompt
     from pti_loop.engine import Model
-    from pti_loop.settings import Settings
-
-VALUE, ROW, END, FAULT = "value", "row", "end", "fault"
-"""What comes back: the one value of a call, or its rows and their end; or the error that it ended with."""
-
-
-@dataclass(frozen=True)
-class About:
-    """What a side says of its model."""
-
-    model: dict[str, Any]
-    sizes: dict[str, Any]
-    prompts: list[Prompt]
-    clocks: str
-
-
-@dataclass(frozen=True)
-class Opened:
-    """What a side says of its arms."""
-
-    settings: Settings
-    rollback: dict[str, Any]
-    controls: list[str]
 
 
 class Server:

@@ -23,10 +23,10 @@ import numpy as np
 
 from bench.host import process_group
 from bench.plan.config import Config
-from bench.records.rows import Run
+from bench.records.rows import Piece, Run
 from bench.run.arms import OF_BASELINE, PAIR, REFERENCE, Task
 from bench.run.replay import Shape
-from bench.run.side_process import END, FAULT, ROW, About, Opened
+from bench.run.side_words import END, FAULT, ROW, About, Opened
 from pti_loop.engine import EngineError
 from pti_loop.ledger import Trace
 from pti_loop.methods import METHODS
@@ -219,6 +219,20 @@ class Sides:
     def reference(self) -> Shape:
         """The shape that the baseline's own rounding is measured in."""
         return self.shape if self.shape.width > 1 else Shape(PAIR, "tokens")
+
+    @property
+    def answers(self) -> int:
+        """Answers that the method decodes at once."""
+        return self.method.answers(self.settings)
+
+    def takes_turns(self) -> bool:
+        """False: a run of one process is over before another process has its turn."""
+        return False
+
+    def measure_turns(self, arms: Sequence[str], task: Task, order: int, seed: int, number: int, n_predict: int,
+                      chunk: int) -> list[tuple[Run, Trace, list[Piece]]]:
+        """Raises NotImplementedError: nobody asks for it where `takes_turns` says no."""
+        raise NotImplementedError("runs of two processes take no turns")
 
     def controls(self) -> list[str]:
         """Arms that only the control blocks run."""

@@ -13,6 +13,9 @@ CMAKE_BUILD_TYPE:STRING=Release
 CMAKE_CXX_FLAGS_RELEASE:STRING=-O3 -DNDEBUG
 CMAKE_CXX_COMPILER:FILEPATH=/usr/bin/c++
 GGML_NATIVE:BOOL=ON
+GGML_VULKAN:BOOL=OFF
+GGML_AVX2:BOOL=OFF
+CMAKE_CXX_FLAGS:STRING=
 GGML_CCACHE_PROGRAM:STRING=/usr/bin/ccache
 GGML_NATIVE-ADVANCED:INTERNAL=1
 """
@@ -37,7 +40,8 @@ def test_settings_of_a_build_tree_are_in_its_cache_and_paths_stay_behind(tmp_pat
     path = library(tmp_path / "build" / "bin")
     (tmp_path / "build" / "CMakeCache.txt").write_text(CACHE)
     found = build_flags.settings(path, tmp_path / "elsewhere")
-    assert found == {"CMAKE_BUILD_TYPE": "Release", "CMAKE_CXX_FLAGS_RELEASE": "-O3 -DNDEBUG", "GGML_NATIVE": "ON"}
+    assert found == {"CMAKE_BUILD_TYPE": "Release", "CMAKE_CXX_FLAGS_RELEASE": "-O3 -DNDEBUG", "GGML_AVX2": "OFF",
+                     "GGML_NATIVE": "ON"}  # fmt: skip
 
 
 def test_settings_of_an_environment_are_those_that_set_up_wrote(tmp_path: Path) -> None:

@@ -69,7 +69,8 @@ def test_an_amd_gpu_tells_power_cap_and_memory_clock(tmp_path: Path) -> None:
     root = tmp_path / "class/hwmon"
     write(root / "hwmon0", name="k10temp", temp1_input="41000")
     write(root / "hwmon3", name="amdgpu", power1_average="118000000", power1_cap="225000000",
-          power1_cap_max="225000000", freq1_input="1725000000", freq1_label="sclk", freq2_input="1000000000", freq2_label="mclk")  # fmt: skip
+          power1_cap_max="225000000", freq1_input="1725000000", freq1_label="sclk",
+          freq2_input="1000000000", freq2_label="mclk")  # fmt: skip
     meter = Meter("gpu", tmp_path)
     found = meter.limits()
     assert (meter.source, found.power_w, found.power_cap_w, found.memory_mhz) == ("amdgpu", 118, 225, 1000)

@@ -55,6 +55,8 @@ INVARIANTS = (
               "bandwidth, grades"),
     Invariant("blocks", "plan:blocks_as_configured", "there are the blocks that were configured, each with its "
               "prompts, its arms twice, and the controls"),
+    Invariant("stopping", "plan:stopped_by_the_rule", "blocks that went on until they were enough ended where "
+              "their rule says"),
     Invariant("seeds", "plan:seeds_as_configured", "every run has the seed of its block and turn, and the length that "
               "was asked for"),
     Invariant("windows", "times:windows_add_up", "a run's window is the time from its start to its end, without the "
@@ -63,8 +65,10 @@ INVARIANTS = (
               "it"),
     Invariant("emits", "times:emits_in_their_rounds", "every token came out within its run's window, after the rounds "
               "before its own and before those behind it"),
-    Invariant("sequence", "times:runs_follow_each_other", "runs do not overlap, and follow each other as they are "
+    Invariant("sequence", "pieces:runs_follow_each_other", "runs do not overlap, and follow each other as they are "
               "numbered"),
+    Invariant("turns", "pieces:turns_are_told", "turns that runs took at once add up to their windows, do not overlap, "
+              "come in the order of their runs, and fill the time"),
     Invariant("decodes", "times:rounds_decode", "no round decodes in less than half of the baseline's quickest decode: "
               "every round reads the weights", (CONTRAST,)),
     Invariant("prefills", "times:prefills_alike", "the prompt takes both arms the same time before their windows",

@@ -23,6 +23,7 @@ NOT_BELOW_0 = {
     "draws": ("round", "position", "guess", "drawn"),
     "steps": ("repeat", "order", "n_past"),
     "counts": ("group", "position", "count"),
+    "pieces": ("run", "turn", "start_ns", "round"),
 }
 ABOVE_0 = {
     "runs": ("n_predict", "decode_window_ns"), "rounds": ("width", "total_ns"), "draws": ("depth",),
@@ -114,4 +115,11 @@ def _counts(table: Table) -> str | None:
     return None
 
 
-_TOGETHER = {"runs": _runs, "rounds": _rounds, "ledger": _ledger, "draws": _draws, "steps": _steps, "counts": _counts}
+def _pieces(table: Table) -> str | None:
+    if (table["end_ns"] < table["start_ns"]).any():
+        return "pieces: a turn ends before it starts"
+    return None
+
+
+_TOGETHER = {"runs": _runs, "rounds": _rounds, "ledger": _ledger, "draws": _draws, "steps": _steps, "counts": _counts,
+             "pieces": _pieces}

@@ -9,6 +9,9 @@ block, pooled over all blocks of the cell, so that a class of one prompt has an 
 texts differ in it by a lot and to one side, and a few of them do not show how: with fewer than `ENOUGH` prompts such a
 row does not speak of other texts, and with more its interval is the wider of Student's and of Hall's for skewed units.
 
+A cell that got blocks until it was decided has an end that its own noise chose. There the first interval is the
+always-valid one, and the second has the noise that may have chosen the end in it, as an independent error.
+
 Which of the two a row's `ci` is, its column `speaks_of` says. It knows no method.
 """
 
@@ -78,20 +81,24 @@ def noise_of(log_rates: np.ndarray, table: RunTable, arm: str = "treatment") -> 
     return Noise(max(float(halves @ halves) / len(shared), SE_FLOOR**2), len(shared))
 
 
-def both(design: Design, log_rates: np.ndarray, noise: Noise, by_text: bool = False, free: bool = False) -> Both:
+def both(design: Design, log_rates: np.ndarray, noise: Noise, by_text: bool = False, free: bool = False,
+         stopped: bool = False) -> Both:  # fmt: skip
     """Both intervals of a contrast.
 
     `by_text` says that the gain depends on the text, `free` that the arm guesses nothing: it does the same for any
-    text, and where all groups share prompts what holds for these holds for others.
+    text, and where all groups share prompts what holds for these holds for others. `stopped` says that the number of
+    blocks was chosen by looking at them.
     """
     over = design.contrast(log_rates)
     variance = noise.variance * design.block_weight
     here = Estimate(over.log_mean, max(float(np.sqrt(variance)), SE_FLOOR), design.n_blocks, "blocks",
-                    design.n_blocks, design.n_prompts, df=float(noise.df))  # fmt: skip
+                    design.n_blocks, design.n_prompts, df=float(noise.df), always=stopped)  # fmt: skip
     if noise.df < 1:
-        here = replace(over, units="blocks")
+        here = replace(over, units="blocks", always=stopped)
     if design.units != "prompts":
         return Both(here, None, LIKE_THESE if free else THESE)
+    if stopped:
+        over = replace(over, stop_se=here.log_se, stop_df=here.freedom)
     if by_text and design.n_prompts >= ENOUGH:
         over = replace(over, skew=skewness(design.units_of(log_rates)))
     return Both(here, over, THESE if by_text and design.n_prompts < ENOUGH else LIKE_THESE)

@@ -17,6 +17,7 @@ from bench.judge.measure.layout import Design, block_flags, class_masks, contras
 from bench.judge.measure.lossless import grade_arm, prompt_parts
 from bench.judge.measure.roofline import bounds
 from bench.judge.tables.contrast import ANSWER, SCOPES, SpeedUp
+from bench.records.stopping import looked
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -31,7 +32,8 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
     together = int(table.concurrent[table.of("treatment")].max())
     bound = limits[-1].bound_tok_s if limits else float("nan")
     noise, by_text = noise_of(np.log(table.rate) - case.stalls.unknown, table), depends_on_text(case)
-    about = {"concurrent": together, "again": again_told(case), "stalled_share": case.stalls.share}
+    about = {"concurrent": together, "again": again_told(case), "stalled_share": case.stalls.share,
+             "stopped": case.stopped}  # fmt: skip
     rows = []
     for name, mask in class_masks(table).items():
         design = contrast_design(table, mask)
@@ -43,7 +45,8 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
         shared = {**about, "prompt_class": name, **grade.columns(), **_round_columns(table, design)}
         for scope in SCOPES if together > 1 else (ANSWER,):
             divisor = np.log(table.concurrent) if scope == ANSWER else np.zeros(len(table.run))
-            found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses)
+            found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses,
+                         looked(case.cell.config))  # fmt: skip
             rows.append(SpeedUp(**case.of_arm, **shared, scope=scope, **_speeds(table, design, divisor),
                                 **_intervals(found), **_with_stalls(plain, design, divisor),
                                 **_against_solo(solo, np.log(table.rate) - divisor),
