@@ -117,7 +117,8 @@ def engine() -> dict[str, Any]:
     facts = library.build()
     names = backends(facts["system_info"], library.devices())  # after it every backend's library is loaded
     path = library.library_path()
-    files = libraries.hashes(libraries.loaded(path))
+    drawn_by = library.beside("ggml-cpu").resolve()  # loaded with a model, and in a wheel a file of its own
+    files = libraries.hashes({*libraries.loaded(path), *filter(Path.is_file, [drawn_by])})
     version = facts["binding"].split()[-1]
     commit = full_commit(facts["llama_cpp_commit"])
     kind = "-".join(name.lower() for name in names if name != "CPU") or "cpu"

@@ -82,7 +82,9 @@ def test_each_side_has_its_own_environment_and_waits_stopped(toys):
     about = arms.load()
     assert about.model["side"] == about.model["variable"] == "baseline"
     assert arms.about["treatment"].model["variable"] == "treatment"
-    assert [state(side) for side in arms.sides.values()] == ["T", "T"]
+    ends = time.monotonic() + 10
+    while [state(side) for side in arms.sides.values()] != ["T", "T"]:
+        assert time.monotonic() < ends, "they do not stop"
 
 
 def test_a_run_elsewhere_is_the_run_of_a_model_of_this_process(toys):
