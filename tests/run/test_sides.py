@@ -164,3 +164,8 @@ def test_sides_end_with_the_process_that_has_them(toys):
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
+
+
+def test_a_side_loads_the_engine_before_anything_that_brings_numpy_along():
+    code = "import sys, bench.run.side_process; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

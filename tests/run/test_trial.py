@@ -10,9 +10,16 @@ import pytest
 
 from bench.build_name import digest
 from bench.judge import judge
+from bench.judge.claims.facts import load_facts
+from bench.judge.claims.sheet import load_sheet
+from bench.judge.claims.verdicts import judge_claims
 from bench.plan.cells import cells
-from bench.plan.config import TreatedEngineConfig, TreatmentConfig
+from bench.plan.config import CONFIGS, TreatedEngineConfig, TreatmentConfig
 from bench.records.cells import load_cell, write_cell
+from bench.report.page.trial_sections import trials
+from bench.report.tables.conditions import CellIndex
+from bench.report.tables.csv_files import Ordered
+from bench.report.terminal.trials import trial_lines
 from bench.run.arms import Arms
 from bench.run.contrast import Contrast
 from pti_loop.fake import FakeModel
@@ -163,3 +170,35 @@ def test_energy_is_told_an_arm_and_a_token(build_cell):
 
 def test_a_grade_rests_on_what_the_width_moves_and_not_on_what_is_on_trial(build_cell):
     assert build_cell.facts["noise"]["widths"] == [1, 2] and build_cell.facts["noise"]["of"] == "reference"
+
+
+SHEET = """
+- id: {id}
+  says: {became} is quicker.
+  source: {{document: a post, date: 2026-11-01}}
+  metric: trial
+  scope: {{difference: build, became: {became}}}
+  published: 1
+  unit: x
+  evidence: measured
+  author_status: {{state: standing}}
+  rule: {{kind: records, test: direction, expect: greater_than_one, universal: true}}
+"""
+
+
+def test_a_claim_about_a_build_is_judged_on_its_trials_alone(build_cell, tmp_path):
+    sheet = tmp_path / "sheet.yaml"
+    sheet.write_text(SHEET.format(id="of.native", became="native") + SHEET.format(id="of.fork", became="fork"))
+    native, fork = judge_claims(load_sheet(sheet), judge([build_cell]), load_facts(CONFIGS / "facts"))
+    assert native["verdict"] == "reproduced" and "build native" in native["reason"]
+    assert fork["verdict"] == "not_run", "a number of one build is none of another's"
+
+
+def test_a_report_names_the_difference_and_writes_no_file_without_one(build_cell):
+    findings = judge([build_cell])
+    ordered = Ordered(findings)
+    (section,) = trials(ordered, CellIndex.of(ordered))
+    assert "build native" in str(section.tables[0].rows) and OTHER in section.tables[0].condition
+    (line,) = trial_lines(findings.trials)
+    assert line.startswith("build native against stock: 2.0") and "output identical" in line
+    assert not trials(Ordered(judge([])), CellIndex.of(Ordered(judge([]))))
