@@ -136,7 +136,7 @@ def _used_items(config: Config) -> list[dict[str, Any]]:
                             + nearest(name, {item["class"] for item in config.prompts.items}))  # fmt: skip
         if more and len(pool) < config.streams:
             return list(config.prompts.items)
-        used += pool[: config.measure.per_class + more]
+        used += pool[: config.measure.per_class + (more or config.measure.texts)]
     return used
 
 
@@ -149,6 +149,8 @@ def _contrast_values(config: Config) -> dict[str, Any]:
     # Left out where it is off: what is not measured changes no id.
     if not (values["measure"]["distribution"] and config.temperature):
         del values["measure"]["distribution"]
+    if not values["measure"]["texts"] or config.method.spec.answers == "independent":
+        del values["measure"]["texts"]
     if not values["measure"]["chunk"]:
         del values["measure"]["chunk"]
     if not values["measure"]["until"]:

@@ -27,7 +27,7 @@ LEAST = {
     "streams": 1, "n_predict": 2, "seed": 0, "engine.n_ctx": 8, "engine.n_batch": 1, "engine.n_ubatch": 1,
     "engine.threads": 0, "engine.n_gpu_layers": -1, "measure.per_class": 1, "measure.blocks_per_prompt": 1,
     "measure.again_blocks": 0, "measure.control_blocks": 0, "measure.control_tokens": 0, "measure.warmup_tokens": 0,
-    "measure.contexts": 0, "measure.until": 0, "measure.chunk": 0, "measure.budget": 0,
+    "measure.contexts": 0, "measure.until": 0, "measure.chunk": 0, "measure.texts": 0, "measure.budget": 0,
     "measure.noise_prompts": 1, "measure.distribution": 0,
     "measure.step_widths": 1, "measure.step_passes": 2, "measure.step_repeats": 1,
     "measure.step_depth": 1, "peers.pairs": 1, "peers.n_gen": 1,
@@ -120,6 +120,9 @@ class MeasureConfig:
     """Decode the texts in both arms on F16 weights of the same file too, untimed, where these fit into the memory: the
     shape of a decode moves logits some forty times less there, and a lossless loop says the same. The F16 file is kept
     in the user's cache."""
+    texts: int = 0
+    """Further prompts of each class that the arm decodes once, untimed: how its guesses are accepted there says what
+    the speed-up is over more texts than were timed. Not for several independent answers."""
     chunk: int = 0
     """Tokens of each answer after which the arms of a block take turns, both of their runs being open; 0: whole runs,
     one after the other."""

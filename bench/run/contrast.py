@@ -86,6 +86,15 @@ def own_noise(compared: list[Comparison]) -> dict[str, float]:
     }
 
 
+def further(prompts: list[Prompt], config: Config) -> list[Prompt]:
+    """Prompts of the wanted classes behind those of the blocks; none for independent answers."""
+    classes = config.measure.classes or sorted({prompt.kind for prompt in prompts})
+    pools = ([prompt for prompt in prompts if prompt.kind == kind] for kind in classes)
+    first = config.measure.per_class
+    found = [prompt for pool in pools for prompt in pool[first : first + config.measure.texts]]
+    return [] if config.method.spec.answers == "independent" else found
+
+
 class Contrast:
     """The runs of one cell. `sample` reads (clock MHz, temperature C); `progress` hears the share that is done.
 
@@ -99,6 +108,7 @@ class Contrast:
     def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
                  sample: Callable[[], tuple[float, ...]], progress: Progress) -> None:
         self.model, self.config, self.sample, self.progress = model, config, sample, progress
+        self.prompts = prompts
         self.order = random.Random(name)
         self.plan = tasks(prompts, config, independent=config.method.spec.answers == "independent")
         self.tasks: list[Task] = []
@@ -123,6 +133,7 @@ class Contrast:
             controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
             facts = self.result.facts
             facts["stopping"] = self._blocks(again, controlled)
+            facts["untimed"] = self._untimed(further(self.prompts, self.config))
             self._carry(2)
             self._carried_last()
             facts["turns"] = {"chunk": self.config.measure.chunk if self.turning else 0, "arms": list(self.turning)}
@@ -163,6 +174,18 @@ class Contrast:
                 break
             self._plan_pass()
         return rule.facts(why) if rule else {"why": why, "seconds": time.monotonic() - began}
+
+    def _untimed(self, prompts: Sequence[Prompt]) -> list[dict[str, Any]]:
+        """What the treatment does with further prompts: tokens and rounds by their shape, and no time."""
+        rows = []
+        for place, prompt in enumerate(prompts):
+            task = Task(len(self.tasks) + 1 + place, (prompt,))
+            trace = self.arms.run("treatment", task, self._seed(task, 0), -1)
+            shapes = Counter((row.width, row.redecoded) for row in trace.rounds())
+            rows.append({"prompt": prompt.id, "class": prompt.kind, "tokens": trace.n_distinct, "rounds": [
+                {"width": width, "redecoded": again, "count": count} for (width, again), count in sorted(shapes.items())
+            ]})  # fmt: skip
+        return rows
 
     def _carried_last(self) -> None:
         """The carried prompt's block is behind all others, whose number shows only in the end."""

@@ -57,6 +57,8 @@ INVARIANTS = (
               "prompts, its arms twice, and the controls"),
     Invariant("stopping", "plan:stopped_by_the_rule", "blocks that went on until they were enough ended where "
               "their rule says"),
+    Invariant("texts", "texts:untimed_as_configured", "texts that were decoded untimed are those that were configured, "
+              "each to its full length"),
     Invariant("seeds", "plan:seeds_as_configured", "every run has the seed of its block and turn, and the length that "
               "was asked for"),
     Invariant("windows", "times:windows_add_up", "a run's window is the time from its start to its end, without the "
