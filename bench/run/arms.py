@@ -134,16 +134,23 @@ class Arms:
             self.settings = replace(self.settings, rollback="rewind")
         self.wide_spec = fit(self.method, narrow, self.settings)
         self._check_batch(narrow)
-        specs = {"baseline": plain, "again": plain, "treatment": self.wide_spec}
-        self._tallies = {name: Tally() for name in held}
+        self._plain, self._sample, self._held = plain, sample, held
+        self.made = 0
+        self._make()
+
+    def _make(self) -> None:
+        """Make the contexts, and what guesses in them."""
+        specs = {"baseline": self._plain, "again": self._plain, "treatment": self.wide_spec}
+        self._tallies = {name: Tally() for name in self._held}
         self._contexts: dict[str, Context] = {
-            name: CountedContext(self.model.context(specs[name]), self._tallies[name]) for name in held
+            name: CountedContext(self.model.context(specs[name]), self._tallies[name]) for name in self._held
         }
         self.source: Source | None = None
-        if "treatment" in held:
-            counted = CountedModel(model, self._tallies["treatment"])
-            target = Target(counted, self._contexts["treatment"], self.settings, sample, self.answers)
+        if "treatment" in self._held:
+            counted = CountedModel(self.model, self._tallies["treatment"])
+            target = Target(counted, self._contexts["treatment"], self.settings, self._sample, self.answers)
             self.source = self.method.source(target)
+        self.made += 1
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
 
@@ -264,6 +271,11 @@ class Arms:
 
     def _row(self, trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int, around: Around) -> Run:
         return run_row(trace, arm, task, order, seed, n_predict, around, trace.gauged if self._gauge else math.nan)
+
+    def renew(self) -> None:
+        """All contexts anew: what one of them has over another by its place in memory is drawn again."""
+        self.close()
+        self._make()
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """What the engine made of each arm's context."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -68,6 +69,11 @@ def tasks(prompts: list[Prompt], config: Config, independent: bool) -> list[Task
     return [Task(block, task.prompts) for block, task in enumerate(found)]
 
 
+def renewed(blocks: int, contexts: int) -> set[int]:
+    """Blocks before which all contexts are made anew, so that each set of them has as many."""
+    return {round(place * blocks / contexts) for place in range(1, contexts)} - {0, blocks}
+
+
 def unlike(prompt: Prompt) -> Prompt:
     """The prompt's tokens backwards behind the first: a text of its length that no run of a cell is about."""
     return replace(prompt, tokens=(*prompt.tokens[:1], *prompt.tokens[:0:-1]))
@@ -120,6 +126,13 @@ class Trial(Protocol):
     def takes_turns(self) -> bool:
         """Whether runs of the method may be open beside one of the baseline."""
 
+    @property
+    def made(self) -> int:
+        """How often the contexts were made."""
+
+    def renew(self) -> None:
+        """All contexts anew."""
+
     def controls(self) -> list[str]:
         """Arms that only the control blocks run."""
 
@@ -152,6 +165,15 @@ def here(model: Model | None, config: Config, around: Callable[[], tuple[float, 
     return lambda text: Arms(model, config, text, around, gauge)
 
 
+def further(prompts: list[Prompt], config: Config) -> list[Prompt]:
+    """Prompts of the wanted classes behind those of the blocks; none for independent answers."""
+    classes = config.measure.classes or sorted({prompt.kind for prompt in prompts})
+    pools = ([prompt for prompt in prompts if prompt.kind == kind] for kind in classes)
+    first = config.measure.per_class
+    found = [prompt for pool in pools for prompt in pool[first : first + config.measure.texts]]
+    return [] if config.method.spec.answers == "independent" else found
+
+
 class Contrast:
     """The runs of one cell. `sample` reads (clock MHz, temperature C); `progress` hears the share that is done.
 
@@ -160,18 +182,20 @@ class Contrast:
 
     Prompts come in an order drawn from `name`, and so do the arms of each block, of which half begin with the baseline.
     One prompt is decoded before anything else has seen it, again, and once more in the end: what a method carries over
-    from one run to the next shows there. With `measure.until` the blocks of the plan are followed by passes, each a
-    block of every one of its tasks, until the rule says that they are enough.
+    from one run to the next shows there. All contexts are made `measure.contexts` times in the course of the blocks.
+    With `measure.until` the blocks of the plan are followed by passes, each a block of every one of its tasks, until
+    the rule says that they are enough.
     """
 
     def __init__(self, model: Model | None, config: Config, prompts: list[Prompt], name: str,
                  sample: Callable[[], tuple[float, ...]], progress: Progress,
                  open_arms: Callable[[Sequence[int]], Trial] | None = None) -> None:  # fmt: skip
-        self.config, self.progress = config, progress
+        self.config, self.progress, self.prompts = config, progress, prompts
         self.order = random.Random(name)
         self.plan = tasks(prompts, config, independent=config.method.spec.answers == "independent")
         self.tasks: list[Task] = []
         self.baseline_first: list[bool] = []
+        self.anew: set[int] = set()
         self._plan_pass()
         self.carried = self.tasks[-1]
         unseen = (prompt for prompt in prompts if prompt not in self.carried.prompts)
@@ -187,10 +211,11 @@ class Contrast:
             self._warm_up()
             self._carry(0)
             self._carry(1)
-            again = self._chosen(self.config.measure.again_blocks)
+            again = self._in_each_context(self.config.measure.again_blocks)
             controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
             facts = self.result.facts
             facts["stopping"] = self._blocks(again, controlled)
+            facts["untimed"] = self._untimed(further(self.prompts, self.config))
             self._carry(2)
             self._carried_last()
             facts["turns"] = {"chunk": self.config.measure.chunk if self.turning else 0, "arms": list(self.turning)}
@@ -211,6 +236,8 @@ class Contrast:
         drawn = self.order.sample(self.plan, count)
         self.tasks += [replace(task, block=first + place) for place, task in enumerate(drawn)]
         self.baseline_first += self.order.sample([place % 2 == 0 for place in range(count)], count)
+        if contexts := self.config.measure.contexts:
+            self.anew |= {first + place for place in renewed(count, contexts)} | ({first} if first else set())
 
     def _blocks(self, again: set[int], controlled: set[int]) -> dict[str, Any]:
         """Run all blocks. Returns why there are no more of them, and what they took."""
@@ -231,6 +258,18 @@ class Contrast:
             self._plan_pass()
         return rule.facts(why) if rule else {"why": why, "seconds": time.monotonic() - began}
 
+    def _untimed(self, prompts: Sequence[Prompt]) -> list[dict[str, Any]]:
+        """What the treatment does with further prompts: tokens and rounds by their shape, and no time."""
+        rows = []
+        for place, prompt in enumerate(prompts):
+            task = Task(len(self.tasks) + 1 + place, (prompt,))
+            trace = self.arms.run("treatment", task, self._seed(task, 0), -1)
+            shapes = Counter((row.width, row.redecoded) for row in trace.rounds())
+            rows.append({"prompt": prompt.id, "class": prompt.kind, "tokens": trace.n_distinct, "rounds": [
+                {"width": width, "redecoded": again, "count": count} for (width, again), count in sorted(shapes.items())
+            ]})  # fmt: skip
+        return rows
+
     def _carried_last(self) -> None:
         """The carried prompt's block is behind all others, whose number shows only in the end."""
         rows = self.result.tables["runs"]
@@ -246,6 +285,16 @@ class Contrast:
     def _chosen(self, count: int) -> set[int]:
         """Blocks drawn for a control."""
         return set(self.order.sample(range(len(self.tasks)), min(count, len(self.tasks))))
+
+    def _in_each_context(self, count: int) -> set[int]:
+        """Blocks drawn for A/A, as many of each set of contexts."""
+        place = {block: sum(block >= first for first in self.anew) for block in range(len(self.tasks))}
+        drawn, turn = self.order.sample(range(len(self.tasks)), len(self.tasks)), Counter[int]()
+        ranked: list[tuple[int, int]] = []
+        for block in drawn:
+            ranked.append((turn[place[block]], block))
+            turn[place[block]] += 1
+        return {block for _, block in sorted(ranked, key=lambda one: one[0])[:count]}
 
     def _warm_up(self) -> None:
         """Every arm once, short, so that each width that will be timed has been decoded.
@@ -276,7 +325,7 @@ class Contrast:
         number = len(self.result.tables["runs"])
         held = "treatment" if arm == "carry" else arm
         run, trace = self.arms.measure(held, task, order, seed, number, length, known, arm)
-        self.result.add(run, trace)
+        self.result.add(replace(run, context=self.arms.made - 1), trace)
         return trace
 
     def _in_turns(self, arms: Sequence[str], task: Task, first: int, seed: int) -> None:
@@ -284,10 +333,13 @@ class Contrast:
         number, length = len(self.result.tables["runs"]), self.config.n_predict
         found = self.arms.measure_turns(arms, task, first, seed, number, length, self.config.measure.chunk)
         for run, trace, pieces in found:
-            self.result.add(run, trace, pieces)
+            self.result.add(replace(run, context=self.arms.made - 1), trace, pieces)
             self.texts[task.block, seed - self._seed(task, 0), run.arm] = trace
 
     def _block(self, task: Task, again: bool, controls: bool) -> None:
+        if task.block in self.anew:
+            self.arms.renew()
+            self._warm_up()
         arms = ["baseline", "treatment", *(["again"] if again else []), *(self.arms.controls() if controls else [])]
         self.order.shuffle(arms)
         first, second = sorted((arms.index("baseline"), arms.index("treatment")))

@@ -40,6 +40,8 @@ class Server:
         """Make the contexts of the arms that this side has. Raises `EngineError`, `Unsupported`."""
         from bench.run.arms import Arms
 
+        if self._arms is not None:
+            self._arms.close()
         around: Around = self._around
         self._arms = Arms(self._model, self._config, text, around, self._gauge, held)
         return Opened(self._arms.settings, self._arms.rollback, self._arms.controls())

@@ -158,6 +158,7 @@ class Sides:
         self.about: dict[str, About] = {}
         self._opened: dict[str, Opened] = {}
         self._facts: dict[str, dict[str, Any]] = {}
+        self.made = 0
 
     def load(self) -> About:
         """Load both sides, or the first to see that it loads. Returns what the baseline's says of its model."""
@@ -174,7 +175,16 @@ class Sides:
                 self._opened[name] = side.call("open", text, HELD[name])
         found = self._opened[TREATMENT]
         self.settings, self.rollback = found.settings, found.rollback
+        self.made += 1
         return self
+
+    def renew(self) -> None:
+        """All contexts anew; one side alone has them so whenever it is loaded again."""
+        assert self._text is not None, "the arms are opened first"
+        for name, side in self.sides.items():
+            if side.is_open:
+                self._opened[name] = side.call("open", self._text, HELD[name])
+        self.made += 1
 
     def _side(self, name: str) -> Side:
         """A side, loaded; the other one goes where memory is short. One that comes back is warmed up."""

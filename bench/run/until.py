@@ -13,13 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.always_valid import boundary
+from bench.always_valid import CARRIED, boundary
 from bench.records.stopping import BUDGET, DECIDED, NARROW
 from pti_loop.ledger import Trace
 
 CONFIDENCE = 0.95
 TWICE = 2.0
 """A round that took more than twice as long as the same round of the arm's other run was held up by something else."""
+CLEARLY = 1.1
+"""Half widths that 1.00 is away where it is decided: the judge counts what may have been noise more carefully."""
 FINEST = 1e-6
 """No spread of log ratios is known more finely: times of a toy may agree exactly."""
 
@@ -56,7 +58,7 @@ class Until:
         self.passes.append({"blocks": len(self.logs), "log_ratio": mean, "half_width": half, "seconds": spent})
         if half <= self.half_width:
             return NARROW
-        if all(abs(mean - edge) > half for edge in {0.0, math.log(self.answers)}):
+        if all(abs(mean - edge) > CLEARLY * half for edge in {0.0, math.log(self.answers)}):
             return DECIDED
         longest = max(after["seconds"] - before for after, before in zip(
             self.passes, [0.0, *(one["seconds"] for one in self.passes)], strict=False))  # fmt: skip
@@ -80,7 +82,7 @@ class Until:
     def _half(self) -> float:
         """Half width of the always-valid interval of the mean log ratio."""
         count = len(self.halves)
-        variance = max(sum(half * half for half in self.halves) / count, FINEST**2)
+        variance = max(CARRIED * sum(half * half for half in self.halves) / count, FINEST**2)
         return boundary(float(count), CONFIDENCE) * math.sqrt(variance / count)
 
 

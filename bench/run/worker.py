@@ -31,7 +31,7 @@ from bench.plan.treatment import is_apart, treated
 from bench.records.cells import write_cell
 from bench.run.arms import Around, Prompt
 from bench.run.contrast import Contrast, here
-from bench.run.engines import engine
+from bench.run.engines import engine, offloads
 from pti_loop.engine import Model
 from pti_loop.gguf.file import GgufFile
 
@@ -40,6 +40,8 @@ _GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfi
 
 Measured = tuple[dict[str, Any], dict[str, list[Any]]]
 """Facts, and rows of each table."""
+CONTEXTS_ON_A_GPU = 3
+"""How many times contexts are made in a cell whose layers are offloaded: there two of one kind differ by 1 to 2 %."""
 _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
 
 
@@ -48,6 +50,7 @@ def config_of(values: dict[str, Any]) -> Config:
     known = {key: value for key, value in values.items() if key in Config.__dataclass_fields__}
     if "treatment" in known:
         known["treatment"] = TreatmentConfig(TreatedEngineConfig(**known["treatment"]["engine"]))
+    known["measure"] = {"sharp": False} | dict(known.get("measure") or {})  # left out where it is off
     if "method" in known:
         known["method"] = {key: known["method"][key] for key in ("name", "parameters")}
     return Config(**{key: _GROUPS[key](**value) if key in _GROUPS else value for key, value in known.items()})
@@ -60,6 +63,7 @@ def progress(share: float, label: str) -> None:
 
 def measure_cell(job: dict[str, Any]) -> Measured:
     """Measure one cell. Returns (facts, tables)."""
+    from bench.run.sharp import grade_sharp
     from pti_loop.gguf import file as gguf_file
 
     config, file = job_config(job), gguf_file.read(job["model_path"])
@@ -71,17 +75,24 @@ def measure_cell(job: dict[str, Any]) -> Measured:
     sizes = runs.sizes(model, file, config)
     speed = read_speed(model, config, sizes["step_bytes"], repeats=9)
     sample, gauge, note = readers(model)
+    prompts = [] if job["kind"] == "profile" else tokenized(model, config)
     if job["kind"] == "profile":
         facts, tables = _profile(model, config, job, sizes)
     else:
+        _set_contexts(config)
         opened = here(model, config, sample, gauge)
-        result = Contrast(None, config, tokenized(model, config), job["cell"], sample, progress, opened).run()
+        result = Contrast(None, config, prompts, job["cell"], sample, progress, opened).run()
         facts, tables = _with_memory(result.facts), result.tables
     again = read_speed(model, config, sizes["step_bytes"], repeats=4)
     about = _model_facts(model.facts(), file, config) | sizes
     facts |= {"model": about | _treated_sizes(config, file), "bandwidth": _best(speed, again), "clocks": note,
-              "process": _process(facts)}  # fmt: skip
+              "process": _process(facts, config.temperature)}  # fmt: skip
+    on_card = bool(model.facts()["layers_offloaded"])
     model.close()
+    if job["kind"] == "contrast":
+        sharp = grade_sharp(runs, config, prompts, file, job["cell"], on_card, progress)
+        facts |= {"sharp": sharp.facts} if sharp.facts else {}
+        tables |= {"sharp": sharp.rows}
     return facts, tables
 
 
@@ -119,6 +130,7 @@ def _apart(config: Config, file: GgufFile, job: dict[str, Any]) -> Measured:
         about = arms.load()
         size = about.sizes["step_bytes"]
         speed = arms.read_speed(size, 9)
+        _set_contexts(config)
         result = Contrast(None, config, about.prompts, job["cell"], lambda: (), progress, arms.open)
         found = result.run(close=False)
         again = arms.read_speed(size, 4)
@@ -210,6 +222,11 @@ def behind(tokens: Sequence[int], prompts: Sequence[Prompt], depth: int) -> tupl
     return (*filling, *tokens[mark:])
 
 
+def _set_contexts(config: Config) -> None:
+    if not config.measure.contexts:
+        config.measure.contexts = CONTEXTS_ON_A_GPU if offloads(config) else 1
+
+
 def _with_memory(facts: dict[str, Any]) -> dict[str, Any]:
     names = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
     return facts | {"memory": {arm: {name: one[name] for name in names} for arm, one in facts["engine"].items()}}
@@ -220,12 +237,24 @@ def _profile(model: Model, config: Config, job: dict[str, Any], sizes: dict[str,
     from bench.run.peer_programs import compare_with_peers
 
     held = sizes["kv_bytes_per_token"], sizes["state_bytes_per_sequence"]
-    facts = {"memory_by_streams": step_times.memory_by_streams(model, config, *held)}
+    facts: dict[str, Any] = {
+        "memory_by_streams": step_times.memory_by_streams(model, config, *held, look=_held)}
     steps = step_times.step_costs(model, config, job["cell"], progress)
     for name, program in job["peers"].items():
         setattr(config.peers, name, program)
     facts["peers"] = compare_with_peers(model, Path(job["model_path"]), config, progress)
     return facts, {"steps": steps}
+
+
+def _held() -> dict[str, int]:
+    """What this process holds (its share of what it shares, all that it maps), and what the cards hold."""
+    from bench.host.card_memory import card_memory
+    from bench.host.memory import give_back, process_memory
+
+    give_back()
+    process, card = process_memory(), card_memory()
+    held = {"rss_bytes": process.rss, "process_bytes": process.pss or process.rss}
+    return held | ({"card_bytes": card.used} if card else {})
 
 
 def _model_facts(model: dict[str, Any], file: GgufFile, config: Config) -> dict[str, Any]:
@@ -235,12 +264,14 @@ def _model_facts(model: dict[str, Any], file: GgufFile, config: Config) -> dict[
     }  # fmt: skip
 
 
-def _process(facts: dict[str, Any]) -> dict[str, Any]:
-    """Peak resident bytes of this process, and what of it llama.cpp's own buffers and mapped weights are."""
+def _process(facts: dict[str, Any], temperature: float) -> dict[str, Any]:
+    """Peak resident bytes of this process and what of it llama.cpp's own buffers are, and what drew its tokens."""
     from bench.host.memory import process_memory
+    from pti_loop.sampling import drawn_by
 
     used = process_memory()
-    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": _buffers(facts)}
+    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": _buffers(facts),
+            "draws": drawn_by() if temperature else "argmax"}  # fmt: skip
 
 
 def _buffers(facts: dict[str, Any]) -> int:

@@ -52,8 +52,8 @@ def measure(seed: int, count: int, noise: Noise, texts: Texts, prompts: int, eff
         design, clean = contrast_design(short), settled(short)
         assert design is not None
         logs = np.log(clean.table.rate)
-        spread = noise_of(logs - clean.unknown, clean.table)
-        ours, fixed = (both(design, logs, spread, stopped=stopped) for stopped in (True, False))
+        ours, fixed = (both(design, logs, noise_of(logs, clean.unknown, clean.table, stopped=stopped), stopped=stopped)
+                       for stopped in (True, False))  # fmt: skip
         assert ours.prompts is not None
         here, over, plain = (np.log(one.interval()) for one in (ours.noise, ours.prompts, fixed.noise))
         found.append((

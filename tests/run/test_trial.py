@@ -69,7 +69,7 @@ class Half:
         self.method, self.settings, self.rollback = own.method, own.settings, own.rollback
         self.guesses, self.guessing = own.guesses, own.guessing
         self.shape, self.reference, self.controls = own.shape, own.reference, own.controls
-        self.now = 0
+        self.now, self.made = 0, 1
 
     def of(self, arm):
         return self.sides["baseline" if arm in ("baseline", "again", "reference") else "treatment"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.judge.measure.tokens import arrays
-from bench.records.arms import ARMS, COUNTED
+from bench.records.arms import ARMS, COUNTED, SHARP_ARMS
 from pti_loop.ledger import PHASES, SOURCES
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ NOT_BELOW_0 = {
     "steps": ("repeat", "order", "n_past"),
     "counts": ("group", "position", "count"),
     "pieces": ("run", "turn", "start_ns", "round"),
+    "sharp": ("stream", "position", "token"),
 }
 ABOVE_0 = {
     "runs": ("n_predict", "decode_window_ns"), "rounds": ("width", "total_ns"), "draws": ("depth",),
@@ -32,6 +33,7 @@ ABOVE_0 = {
 WORDS = {
     ("runs", "arm"): ARMS, ("rounds", "phase"): PHASES, ("ledger", "source"): SOURCES,
     ("steps", "layout"): ("sequences", "tokens"), ("counts", "arm"): tuple(COUNTED),
+    ("sharp", "arm"): SHARP_ARMS,
 }  # fmt: skip
 
 
@@ -121,5 +123,9 @@ def _pieces(table: Table) -> str | None:
     return None
 
 
+def _nothing(table: Table) -> str | None:
+    return None
+
+
 _TOGETHER = {"runs": _runs, "rounds": _rounds, "ledger": _ledger, "draws": _draws, "steps": _steps, "counts": _counts,
-             "pieces": _pieces}
+             "sharp": _nothing, "pieces": _pieces}  # fmt: skip

@@ -1,17 +1,21 @@
 """What one context has over another of its kind, put into the intervals of speed-ups.
 
-Every arm of a cell has one context, so its intervals know nothing of how contexts differ; A/A over the cells of a
-machine does (`bench.judge.measure.again`). It changes no estimate.
+Every arm of a cell has one context at a time, so its intervals know little of how contexts differ; A/A over the cells
+of a machine does (`bench.judge.measure.again`). Contexts that were made anew average it. It changes no estimate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.judge.columns import R, changed
 from bench.judge.tables.cell import Contexts
+
+if TYPE_CHECKING:
+    from bench.judge.measure.runs import RunTable
 
 PAIRS = (("ci_low", "ci_high"), ("noise_low", "noise_high"), ("prompts_low", "prompts_high"))
 
@@ -22,7 +26,14 @@ def with_contexts(rows: Sequence[R], contexts: Sequence[Contexts]) -> list[R]:
     Of a build on trial that is the baseline's: two contexts of one kind are known of it alone.
     """
     by_build: Mapping[tuple[str, str], float] = {(one.machine, one.build): one.half_width for one in contexts}
-    return [_wider(row, by_build.get((row["machine"], row.get("baseline_build", row["build"])), 0.0)) for row in rows]
+    return [_wider(row, by_build.get((row["machine"], row.get("baseline_build", row["build"])), 0.0)
+                   / float(np.sqrt(row["contexts"]))) for row in rows]  # fmt: skip
+
+
+def sets_of(table: RunTable, mask: np.ndarray) -> float:
+    """How many sets of contexts of equal weight the treatment's runs under a mask are worth."""
+    shares = np.unique(table.context[mask & table.of("treatment")], return_counts=True)[1].astype(float)
+    return float(shares.sum() ** 2 / (shares @ shares)) if len(shares) else 1.0
 
 
 def _wider(row: R, half_width: float) -> R:

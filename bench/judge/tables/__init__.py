@@ -44,7 +44,7 @@ TABLES: dict[str, Table] = {
     "trials": Table(f"{_ROWS}.trial:Trial", f"{_MEASURE}.trial:trial_rows", (TRIAL,), optional=True),
     "energy": Table(f"{_ROWS}.trial:Energy", f"{_MEASURE}.trial:energy_rows", CONTRASTS, optional=True),
     "stalls": Table(f"{_ROWS}.contrast:Stall", "bench.judge.controls.stalls:stall_rows", CONTRASTS),
-    "contexts": Table(f"{_ROWS}.cell:Contexts", of=CONTRASTS, gathered_by="bench.judge.measure.again:reading",
+    "contexts": Table(f"{_ROWS}.cell:Contexts", of=CONTRASTS, gathered_by="bench.judge.measure.again:readings",
                       joined_by="bench.judge.measure.again:context_rows"),
     "step_cost": Table(f"{_ROWS}.machine:StepCost", f"{_MEASURE}.step_cost:step_cost_rows", (PROFILE,)),
     "acceptance": Table(f"{_ROWS}.contrast:Acceptance", f"{_MEASURE}.acceptance:acceptance_rows"),

@@ -58,6 +58,7 @@ class Trial(ArmFact):
     units: str = column("what they are: prompts, blocks or replicate pairs")
     loaded: str = column("whether both arms share a process, or have one each: loaded together or in turn",
                          words="loaded")  # fmt: skip
+    contexts: float = column("sets of contexts of equal weight that the runs are spread over", default=1.0)
     idle_cpus: float = column("most CPU time a second that the waiting arm's process took beside a run", decimals=3,
                               words="waiting arm's CPUs", default=NAN)  # fmt: skip
 
