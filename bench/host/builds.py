@@ -72,7 +72,8 @@ def facts(given: str) -> Mapping[str, Any]:
     stock = found if given == STOCK else looked_at(None, STOCK)
     if fault := misfit(stock, found):
         raise UserError(f"engine.build={given}: {fault}; build it from llama.cpp at the commit that the binding is for")
-    return found["engine"]  # type: ignore[no-any-return]
+    engine: Mapping[str, Any] = found["engine"]
+    return engine
 
 
 def looked_at(folder: Path | None, given: str) -> dict[str, Any]:
