@@ -49,6 +49,8 @@ class ContextSpec:
     """`host` takes the argmax of the logits here; `backend` lets the engine's graph do it (temperature 0 only)."""
     snapshots: int = 0
     """States of a recurrent memory that are kept behind the newest one, so that so many tokens can be forgotten."""
+    offload_kqv: bool = True
+    """Whether the cache of offloaded layers lies on the GPU, too."""
     hidden: bool = False
     """Keep the hidden state of every row of a decode, which nextn heads are fed with."""
 

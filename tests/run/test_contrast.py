@@ -155,9 +155,9 @@ def test_one_prompt_is_decoded_before_anything_has_seen_it_again_and_in_the_end(
         seen.append([prompt.tokens for prompt in task.prompts])
         return run_arm(self, arm, task, *more, **named)
 
-    def sampled(self, model, settings, sample):
+    def sampled(self, model, settings, sample, *more):
         seen.append([sample])
-        opened(self, model, settings, sample)
+        opened(self, model, settings, sample, *more)
 
     monkeypatch.setattr(Arms, "run", watched)
     monkeypatch.setattr(Arms, "__init__", sampled)

@@ -52,6 +52,11 @@ class SpeedUp(ArmFact):
                                      words="with the drafter's prefill", default=NAN)  # fmt: skip
     draft_prefill_ms: float = column("what they took, a run", "ms", decimals=1, words="drafter's prefill ms",
                                      default=NAN)  # fmt: skip
+    texts_speedup: float = column("the ratio over further texts too, whose acceptance is known and whose time is not",
+                                  RATIO, decimals=2, words="over all texts", interval="texts", default=NAN)  # fmt: skip
+    texts_low: float = column("lower end of the interval of `texts_speedup`, for texts like these", RATIO, default=NAN)
+    texts_high: float = column("upper end of the interval of `texts_speedup`", RATIO, default=NAN)
+    n_texts: int = column("texts that `texts_speedup` is over, timed and untimed", default=0)
     plain_speedup: float = column("`speedup` with every stall in it", RATIO, decimals=2, words="with stalls",
                                   interval="plain", default=NAN)  # fmt: skip
     plain_low: float = column("lower end of the interval of `plain_speedup`, over prompts", RATIO, default=NAN)
