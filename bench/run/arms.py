@@ -13,7 +13,7 @@ from typing import Any
 from bench.plan.config import Config
 from bench.records.rows import Run
 from pti_loop.counted import CountedContext, CountedModel
-from pti_loop.drafter import Target
+from pti_loop.drafter import Source, Target
 from pti_loop.engine import Context, ContextSpec, Model, Unsupported
 from pti_loop.ledger import Trace
 from pti_loop.loop import Decoder, Guesses
@@ -98,7 +98,7 @@ class Arms:
     """
 
     def __init__(self, model: Model, config: Config, sample: Sequence[int]) -> None:
-        self.model, self.config = model, config
+        self.model, self.config, self.sample = model, config, sample
         self.method = METHODS[config.method.name]
         narrow = context_spec(config, 1, 1)
         self.settings = method_settings(config)
@@ -108,7 +108,7 @@ class Arms:
         self.wide_spec = fit(self.method, narrow, self.settings)
         self._check_batch(narrow)
         self.tally = Tally()
-        self._narrow, self._sample = narrow, sample
+        self._narrow = narrow
         self.made = 0
         self._make()
 
@@ -120,7 +120,7 @@ class Arms:
             "treatment": self._counted(self.wide_spec),
         }
         counted = CountedModel(self.model, self.tally)
-        target = Target(counted, self._contexts["treatment"], self.settings, self._sample, self._answers())
+        target = Target(counted, self._contexts["treatment"], self.settings, self.sample, self._answers())
         self.source = self.method.source(target)
         self.made += 1
         gc.collect()
@@ -167,11 +167,12 @@ class Arms:
         return self._contexts[name]
 
     def run(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
-            n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None) -> Trace:
+            n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None,
+            source: Source | None = None) -> Trace:
         """Run one arm once. `answers` is what oracle and sabotage know; `n_predict` shortens a warm-up.
 
-        Untimed runs may bring a context and a sampler of their own. Raises `RecordError` when the method keeps no
-        window, or says a token outside it.
+        Untimed runs may bring a context, a sampler and drafters of their own. Raises `RecordError` when the method
+        keeps no window, or says a token outside it.
         """
         ctx = ctx or self.context(arm)
         plain = arm in ("baseline", "again", "solo")
@@ -184,8 +185,8 @@ class Arms:
         gc.collect()
         gc.disable()  # a collection inside a round would be charged to the method
         try:
-            source, lazy = (None, 0.0) if plain else (self.source, self.rollback.get("lazy_ns", 0.0))
-            decoder = Decoder(ctx, sampler, trace, settings, guesses, source, lazy)
+            drafts, lazy = (None, 0.0) if plain else (source or self.source, self.rollback.get("lazy_ns", 0.0))
+            decoder = Decoder(ctx, sampler, trace, settings, guesses, drafts, lazy)
             self.tally.reset()
             trace.begin_ns = ctx.clock()
             method.run(decoder, [prompt.tokens for prompt in task.prompts])

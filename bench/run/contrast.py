@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.plan.config import Config
+from bench.records.arms import APART
 from bench.records.rows import Run
 from bench.run.arms import Arms, Prompt, Task, run_row
 from bench.run.draw_counts import Distribution
+from bench.run.kept import run_kept
+from bench.run.padded import compare_padded
 from bench.run.replay import Comparison, Shape, compare
 from pti_loop.engine import Model
 from pti_loop.ledger import Trace
@@ -90,6 +93,7 @@ class Contrast:
                  sample: Callable[[], tuple[float, ...]], progress: Progress) -> None:
         self.model, self.config, self.sample, self.progress = model, config, sample, progress
         self.order = random.Random(name)
+        self.prompts = prompts
         found = tasks(prompts, config, independent=config.method.spec.answers == "independent")
         self.tasks = [replace(task, block=block) for block, task in enumerate(self.order.sample(found, len(found)))]
         halves = [block % 2 == 0 for block in range(len(found))]
@@ -113,11 +117,13 @@ class Contrast:
                 self._block(task, task.block in again, task.block in controlled)
                 self.progress(0.05 + 0.8 * (done + 1) / len(self.tasks), f"block {done + 1} of {len(self.tasks)}")
             self._carry(2)
+            run_kept(self.arms, self.carried, self.prompts, self.config.n_predict, self._kept)
             facts = self.result.facts
             facts["engine"] = self.arms.facts()
             facts["rollback"] = self.arms.rollback
             facts["drafter"] = self.arms.source.facts() if self.arms.source else {}
             facts["lossless"], facts["noise"] = self._replays()
+            facts["padded"] = compare_padded(self.arms, self._graded(controlled))
             if self.config.measure.distribution and self.config.temperature > 0:
                 self._count_draws()
         finally:
@@ -167,11 +173,20 @@ class Contrast:
         task, seed = replace(self.carried, block=len(self.tasks)), self._seed(self.carried, 0)
         self._measure("carry", task, order, seed, self.config.n_predict)
 
+    def _kept(self, order: int) -> None:
+        """The carried prompt, with whatever the method has kept."""
+        task = replace(self.carried, block=len(self.tasks) + APART.index("kept"))
+        self._measure("kept", task, order, self._seed(self.carried, 0), self.config.n_predict)
+
+    def _graded(self, blocks: Iterable[int]) -> list[tuple[Task, int]]:
+        """Tasks of these blocks, each with the seed of its first turn."""
+        return [(self.tasks[block], self._seed(self.tasks[block], 0)) for block in sorted(blocks)]
+
     def _measure(self, arm: str, task: Task, order: int, seed: int, length: int,
                  known: Sequence[Sequence[int]] = ((),)) -> Trace:  # fmt: skip
         """Run an arm once and keep it."""
         number = len(self.result.tables["runs"])
-        trace = self.arms.run("treatment" if arm == "carry" else arm, task, seed, number, known, length)
+        trace = self.arms.run("treatment" if arm in APART else arm, task, seed, number, known, length)
         row = run_row(trace, arm, task, order, seed, length, self.sample, self.arms.tally)
         self.result.add(replace(row, context=self.arms.made - 1), trace)
         return trace

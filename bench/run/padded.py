@@ -7,13 +7,17 @@ strict as the engine's context in its place. Nothing that is timed runs on it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pti_loop.engine import ContextSpec, Model
+from bench.run.arms import Arms, Task
+from bench.run.replay import Shape, compare
+from pti_loop.counted import CountedContext, CountedModel
+from pti_loop.drafter import Source, Target
+from pti_loop.engine import Context, ContextSpec, Model
 
 LEAST = 2
 """Rows of the narrowest decode."""
@@ -61,3 +65,41 @@ class Padded:
     def close(self) -> None:
         """As the engine's."""
         self.inner.close()
+
+
+def compare_padded(arms: Arms, tasks: Iterable[tuple[Task, int]]) -> list[dict[str, Any]]:
+    """Plain decoding and the method on contexts that decode no row alone: one row a task and seed.
+
+    Only for methods of one answer, whose rows are tokens of it. Nothing is timed, and the guesses are the method's own.
+    """
+    if not arms.guesses or arms.method.spec.answers != "one":
+        return []
+    own = [Padded(arms.model, arms.context(arm).spec) for arm in ("baseline", "treatment")]
+    plain, treated = (CountedContext(one, arms.tally) for one in own)  # to a method they look like those it is timed in
+    source = None
+    try:
+        # A drafter reads the target's own context, which the padded one is made of.
+        target = Target(CountedModel(arms.model, arms.tally), own[1].inner, arms.settings, arms.sample)
+        source = arms.method.source(target)
+        return [_compared(arms, task, seed, plain, treated, source) for task, seed in tasks]
+    finally:
+        if source:
+            source.close()
+        plain.close()
+        treated.close()
+
+
+def _compared(arms: Arms, task: Task, seed: int, plain: Context, treated: Context,
+              source: Source | None) -> dict[str, Any]:  # fmt: skip
+    left = arms.run("baseline", task, seed, -1, ctx=plain).said()
+    trace = arms.run("treatment", task, seed, -1, ctx=treated, source=source)
+    right = trace.said()
+    first = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), None)
+    widest = max(one.width for one in trace.rounds())
+    row = {"prompt": task.name, "seed": seed, "n": min(len(left), len(right)), "widest": widest,
+           "first_difference": first, "noise": None}  # fmt: skip
+    if first is not None:  # only then it matters whether all widths share an arithmetic
+        sides = (plain, Shape(1, "sequences")), (treated, Shape(max(widest, LEAST), "tokens"))
+        found = compare(*sides, task.prompts[0].tokens, left, temperature=arms.config.temperature, seed=seed, answer=0)
+        row["noise"] = max(found.logit_noise)
+    return row
