@@ -48,6 +48,8 @@ class Parameter:
     """Says nothing at temperature 0, where it is no part of what was measured."""
     shown: bool = False
     """Told in a short label at its default too."""
+    optional: bool = False
+    """Of a file or model: whether the method may do without it."""
     chain: bool = False
     """Whether several of the choices may be given, joined by `+`."""
     words: Mapping[str, str] = field(default_factory=dict)

@@ -40,7 +40,7 @@ SPEC = Spec(
         Parameter("p_min", 0.0, "probability below which a head or a draft model drafts no further", least=0, most=1,
                   words={"0.0": "", "*": ", no guess below {p_min}"}),
         Parameter("draft_model", "", "the draft model's file, or the name of a configs/model, for the types that need "
-                  "one", kind="model"),
+                  "one", kind="model", optional=True),
         ROLLBACK,
     ),
 )  # fmt: skip
@@ -79,6 +79,11 @@ KINDS = {
 def length(settings: Settings) -> int:
     """Most guesses of a round: what the longest of the types drafts."""
     return max(_longest(name, settings) for name in types(settings))
+
+
+def hidden(settings: Settings) -> bool:
+    """Whether one of the types reads the target's hidden states: a head does."""
+    return any(KINDS[name].beside == "head" for name in types(settings))
 
 
 def types(settings: Settings) -> tuple[str, ...]:

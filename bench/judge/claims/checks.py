@@ -98,8 +98,7 @@ def _check_answers(where: str, claim: Claim) -> None:
 
 
 def _check_universal(where: str, claim: Claim) -> None:
-    """What is claimed of any machine and model names none. Of a drafter it is no size of a gain, which no text promises,
-    and a direction where it is said of a kind of text."""  # fmt: skip
+    """What is claimed of any machine and model names none; of a drafter it is a direction on a kind of text."""
     named = [key for key in OF_A_DEVICE if key in claim.conditions or key in claim.scope]
     if named:
         raise UserError(f"{where} is universal and names {', '.join(named)}; leave one of the two out")
