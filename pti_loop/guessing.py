@@ -41,6 +41,11 @@ class Drafts:
         own = getattr(self._module, "hidden", None)
         return {"snapshots": snapshots, "hidden": bool(own(settings)) if own else self.spec.hidden}
 
+    def strategies(self, settings: Settings) -> tuple[str, ...]:
+        """Ways of forgetting that its drafters can live with: what the file's `strategies` says, else all."""
+        own = getattr(self._module, "strategies", None)
+        return tuple(own(settings)) if own else tuple(STRATEGIES)
+
     def make(self, target: Target) -> Source:
         """The source of its drafters. Raises `Unsupported` or `EngineError` when this model has no such drafter."""
         made = self._module.make(target)
@@ -54,6 +59,10 @@ class Guessing(Method):
     def rolls_back(self, settings: Settings) -> bool:
         """It does."""
         return True
+
+    def strategies(self, settings: Settings) -> tuple[str, ...]:
+        """The drafter's."""
+        return drafter(self.name).strategies(settings)
 
     def sequences(self, settings: Settings) -> int:
         """The answer's, and what a rollback keeps."""

@@ -72,8 +72,7 @@ def decode(decoder: Decoder, prompts: Sequence[Sequence[int]], draft: int) -> No
 
 def _open(decoder: Decoder, answer: int, prompt: Sequence[int], answers: int) -> Lane:
     """Prefill one prompt, and let its drafter see it. Outside every timed window."""
-    assert decoder.source, "a method that guesses has a source"
-    drafter = decoder.source.drafter(answer, decoder.sampler)
+    drafter = decoder.drafter(answer)
 
     def seen(start: int, length: int) -> None:
         # Asked for late: not every engine has them.

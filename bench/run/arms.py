@@ -20,7 +20,6 @@ from pti_loop.loop import Decoder, Guesses
 from pti_loop.method import Method, fit
 from pti_loop.methods import METHODS
 from pti_loop.parameters import resolve
-from pti_loop.rollback import STRATEGIES
 from pti_loop.sampling import Sampler
 from pti_loop.settings import Settings
 from pti_loop.speculative import AGAIN
@@ -82,7 +81,7 @@ def find_rollback(model: Model, spec: ContextSpec, method: Method, settings: Set
     if not method.rolls_back(settings):
         return plain, {}
     guesses = method.width(plain) // method.answers(plain) - 1
-    wanted = tuple(STRATEGIES) if settings.rollback == "auto" else (settings.rollback,)
+    wanted = method.strategies(plain) if settings.rollback == "auto" else (settings.rollback,)
     findings = probe(model, spec, sample, max(guesses, 1), wanted)
     chosen = cheapest(findings)
     facts = {"strategy": chosen.strategy, "lazy_ns": chosen.lazy_ns, "tried": [found.as_dict() for found in findings]}

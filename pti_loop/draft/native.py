@@ -86,6 +86,12 @@ def hidden(settings: Settings) -> bool:
     return any(KINDS[name].beside == "head" for name in types(settings))
 
 
+def strategies(settings: Settings) -> tuple[str, ...]:
+    """Ways of forgetting. A head or draft model inside llama.cpp has to see every decode once, so nothing is redone."""
+    beside = any(KINDS[name].beside for name in types(settings))
+    return tuple(name for name, strategy in STRATEGIES.items() if not (beside and strategy.spares))
+
+
 def types(settings: Settings) -> tuple[str, ...]:
     """The types of a chain."""
     return tuple(str(settings.type).split("+"))
@@ -220,9 +226,9 @@ def _check_beside(needs: dict[str, str], target: Target) -> None:
         raise Unsupported(f"{names} need a draft context each, and llama.cpp has room for one; name one of them")
     if target.answers > 1:
         raise Unsupported(f"{names} is asked for one answer at a time here; use method=native without packed")
-    if STRATEGIES[target.settings.rollback].spares:
+    if target.settings.rollback not in strategies(target.settings):
         raise Unsupported(f"{names} has to see every decode once, and rollback={target.settings.rollback} decodes "
-                          f"tokens again; this model's memory allows no other")  # fmt: skip
+                          f"tokens again; leave method.rollback=auto")  # fmt: skip
     if "head" not in needs.values() and not target.settings.draft_model:
         raise Unsupported(f"{names} needs a draft model that was made for it; name it with method.draft_model=FILE")
 

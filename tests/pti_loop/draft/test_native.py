@@ -13,7 +13,9 @@ from pti_loop.draft.native import KINDS, N_MIN, SPEC, Native, length
 from pti_loop.engine import EngineError, OwnDrafterSpec, Unsupported
 from pti_loop.llama import own_drafters
 from pti_loop.llama.own_drafters import LlamaDrafter, load
+from pti_loop.methods import METHODS
 from pti_loop.parameters import ParameterError, resolve
+from pti_loop.rollback import STRATEGIES
 from pti_loop.settings import settings_of
 from tests.pti_loop.loops import run, toy
 
@@ -168,6 +170,14 @@ def test_ngram_mods_least_draft_is_the_librarys():
     for size, wanted in ((N_MIN - 1, 0), (N_MIN, N_MIN)):
         drafter.begin(text[: len(text) - size])
         assert drafter.propose(64) == text[len(text) - size :][:wanted]
+
+
+def test_a_head_or_draft_model_forgets_only_where_nothing_is_decoded_again():
+    for given, wanted in (({"type": "ngram-mod"}, tuple(STRATEGIES)), ({"type": "draft-mtp"}, ("rewind", "snapshots")),
+                          ({"type": "draft-simple+ngram-mod"}, ("rewind", "snapshots"))):  # fmt: skip
+        for name, more in (("native", {}), ("packed", {"drafter": "native"})):
+            assert METHODS[name].strategies(settings_of(name, **given, **more)) == wanted
+    assert METHODS["lookup"].strategies(settings_of("lookup")) == tuple(STRATEGIES)
 
 
 def test_what_would_abort_the_process_is_refused():
