@@ -68,7 +68,7 @@ def unpack(folder: Path) -> Path:
     """llama.cpp's folder of the one source archive in `folder`, unpacked there. Raises `UserError` without one."""
     archives = sorted(folder.glob("*.tar.gz"))
     if not archives:
-        raise UserError(f"{ENGINE} came without a source archive, so the peer programs cannot be built")
+        raise UserError(f"{ENGINE} came without a source archive, which is to be built against")
     with tarfile.open(archives[0]) as archive:
         archive.extractall(folder / "src", filter="data")
     return next((folder / "src").glob("*/vendor/llama.cpp"))

@@ -16,7 +16,7 @@ import numpy as np
 from pti_loop.drafter import Drafter, Source, Target
 from pti_loop.engine import Context, EngineError, Head, Model, OwnDrafter, OwnDrafterSpec, Unsupported
 from pti_loop.gguf import file as gguf_file
-from pti_loop.parameters import DRAFT, ROLLBACK, Parameter, Spec
+from pti_loop.parameters import ROLLBACK, Parameter, Spec
 from pti_loop.rollback import STRATEGIES
 from pti_loop.sampling import Sampler
 from pti_loop.settings import Settings
@@ -36,7 +36,7 @@ SPEC = Spec(
                   most=1024, words={"0": "", "*": ", seen {hits} times"}),
         Parameter("n_min", -1, "tokens below which ngram-mod throws a draft away; -1 is llama.cpp's own, 48", least=-1,
                   most=1024, words={"-1": "", "*": ", at least {n_min}"}),
-        DRAFT,
+        Parameter("draft", 3, "most guesses a round of a head or a draft model", least=1),
         Parameter("p_min", 0.0, "probability below which a head or a draft model drafts no further", least=0, most=1,
                   words={"0.0": "", "*": ", no guess below {p_min}"}),
         Parameter("draft_model", "", "the draft model's file, or the name of a configs/model, for the types that need "

@@ -76,9 +76,13 @@ def test_the_sweep_of_the_ngram_sheet_runs_what_its_directions_ask_for():
 def test_only_the_direction_of_a_drafters_gain_on_a_kind_of_text_is_said_of_any_machine(tmp_path):
     text = (CONFIGS / "claims" / "llamacpp_ngram.yaml").read_text()
     entry = re.split(r"\n(?=- id: )", text)[1]
-    for old, new in (("prompt_class: repetition, ", ""), ("test: direction, expect: greater_than_one", "test: ratio")):
+    sheet = tmp_path / "sheet.yaml"
+    for old, new, told in (
+        ("prompt_class: repetition, ", "", "so it is not universal; name them in conditions, or claim a direction"),
+        ("prompt_class: repetition, ", "prompt_class: any, ", "so it is not universal"),
+        ("test: direction, expect: greater_than_one", "test: ratio", "test 'ratio' has no universal"),
+    ):
         assert old in entry
-        sheet = tmp_path / "sheet.yaml"
         sheet.write_text(entry.replace(old, new))
-        with pytest.raises(UserError, match="so it is not universal; name them in conditions, or claim a direction"):
+        with pytest.raises(UserError, match=told):
             sheets(str(sheet))
