@@ -75,11 +75,12 @@ def compare_padded(arms: Arms, tasks: Iterable[tuple[Task, int]]) -> list[dict[s
     if not arms.guesses or arms.method.spec.answers != "one":
         return []
     own = [Padded(arms.model, arms.context(arm).spec) for arm in ("baseline", "treatment")]
-    plain, treated = (CountedContext(one, arms.tally) for one in own)  # to a method they look like those it is timed in
+    # To a method they look like those that it is timed in.
+    plain, treated = CountedContext(own[0], arms.tally("baseline")), CountedContext(own[1], arms.tally("treatment"))
     source = None
     try:
         # A drafter reads the target's own context, which the padded one is made of.
-        target = Target(CountedModel(arms.model, arms.tally), own[1].inner, arms.settings, arms.sample)
+        target = Target(CountedModel(arms.model, arms.tally("treatment")), own[1].inner, arms.settings, arms.sample)
         source = arms.method.source(target)
         return [_compared(arms, task, seed, plain, treated, source) for task, seed in tasks]
     finally:
