@@ -215,6 +215,8 @@ def method_files(config: Config) -> dict[str, Path]:
     found = {}
     for parameter in _files(config):
         key, given = parameter.name, str(config.method.parameters[parameter.name])
+        if not given and parameter.optional:
+            continue
         if not given:
             raise UserError(f"method={config.method.name} needs a file; give it with method.{key}=FILE")
         if parameter.kind == "model" and (CONFIGS / "model" / f"{given}.yaml").is_file():

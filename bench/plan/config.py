@@ -213,7 +213,8 @@ class Config:
     machine: str | None = None
     results: str = "results"
     reports: str = "reports"
-    claims: str = "pti"
+    claims: str = "all"
+    """Sheets that are judged: all of configs/claims, or some, by their names or as files, joined by commas."""
     wait: float = 0.0
     """Seconds to wait for a device that another process measures on."""
     limit: float = 0.0

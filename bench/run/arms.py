@@ -27,7 +27,6 @@ from pti_loop.loop import Decoder, Guesses
 from pti_loop.method import Method, fit
 from pti_loop.methods import METHODS
 from pti_loop.parameters import resolve
-from pti_loop.rollback import STRATEGIES
 from pti_loop.sampling import Sampler
 from pti_loop.settings import Settings
 from pti_loop.speculative import AGAIN
@@ -92,7 +91,7 @@ def find_rollback(model: Model, spec: ContextSpec, method: Method, settings: Set
     if not method.rolls_back(settings):
         return plain, {}
     guesses = method.width(plain) // method.answers(plain) - 1
-    wanted = tuple(STRATEGIES) if settings.rollback == "auto" else (settings.rollback,)
+    wanted = method.strategies(plain) if settings.rollback == "auto" else (settings.rollback,)
     findings = probe(model, spec, sample, max(guesses, 1), wanted)
     chosen = cheapest(findings)
     facts = {"strategy": chosen.strategy, "lazy_ns": chosen.lazy_ns, "tried": [found.as_dict() for found in findings]}
@@ -122,7 +121,7 @@ class Arms:
 
     def __init__(self, model: Model, config: Config, sample: Sequence[int], around: Around = nothing,
                  gauge: Callable[[], float] | None = None, held: Sequence[str] = ALL) -> None:  # fmt: skip
-        self.model, self.config, self._around, self._gauge = model, config, around, gauge
+        self.model, self.config, self.sample, self._around, self._gauge = model, config, sample, around, gauge
         self.method = METHODS[config.method.name]
         plain, narrow = context_spec(config, 1, 1), context_spec(treated(config), 1, 1)
         self.settings = method_settings(config)
@@ -134,7 +133,7 @@ class Arms:
             self.settings = replace(self.settings, rollback="rewind")
         self.wide_spec = fit(self.method, narrow, self.settings)
         self._check_batch(narrow)
-        self._plain, self._sample, self._held = plain, sample, held
+        self._plain, self._held = plain, held
         self.made = 0
         self._make()
 
@@ -148,7 +147,7 @@ class Arms:
         self.source: Source | None = None
         if "treatment" in self._held:
             counted = CountedModel(self.model, self._tallies["treatment"])
-            target = Target(counted, self._contexts["treatment"], self.settings, self._sample, self.answers)
+            target = Target(counted, self._contexts["treatment"], self.settings, self.sample, self.answers)
             self.source = self.method.source(target)
         self.made += 1
         gc.collect()
@@ -209,6 +208,10 @@ class Arms:
         """
         return replay(self.probe(arm), prompt, tokens, shape)
 
+    def tally(self, arm: str) -> Tally:
+        """What counts the decodes of an arm's runs."""
+        return self._tallies[arm if arm in self._tallies else "treatment"]
+
     def probe(self, arm: str) -> Context:
         """A context like the arm's that keeps its logits, for replays: its own, unless that samples in the engine."""
         if arm == REFERENCE:
@@ -226,19 +229,21 @@ class Arms:
         return self._contexts[name]
 
     def run(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
-            n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None) -> Trace:
+            n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None,
+            source: Source | None = None) -> Trace:
         """Run one arm once. `answers` is what oracle and sabotage know; `n_predict` shortens a warm-up.
 
-        Untimed runs may bring a context and a sampler of their own. Raises `RecordError` when the method keeps no
-        window, or says a token outside it.
+        Untimed runs may bring a context, a sampler and drafters of their own. Raises `RecordError` when the method
+        keeps no window, or says a token outside it.
         """
         with undisturbed():
-            return self.start(arm, task, seed, number, answers, n_predict, ctx, sampler).to_the_end()
+            return self.start(arm, task, seed, number, answers, n_predict, ctx, sampler, source).to_the_end()
 
     def start(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
-              n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None) -> Started:
+              n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None,
+              source: Source | None = None) -> Started:
         """Begin what `run` runs. One run may be open on each context; what it decodes is counted in its own tally."""
-        ctx, tally = ctx or self.context(arm), self._tallies[arm if arm in self._tallies else "treatment"]
+        ctx, tally = ctx or self.context(arm), self.tally(arm)
         plain = arm in ("baseline", "again", "solo")
         method = METHODS["autoregressive"] if plain else self.method
         settings = replace(self.settings, n_predict=n_predict or self.settings.n_predict)
@@ -246,8 +251,8 @@ class Arms:
         guesses = Guesses(control, answers, self.model.n_vocab, self.model.end_tokens)
         trace = Trace(0, ctx.clock, tally, self._gauge)
         sampler = sampler or Sampler(self.model.n_vocab, self.config.temperature, seed, self.model.weigh)
-        source, lazy = (None, 0.0) if plain else (self.source, self.rollback.get("lazy_ns", 0.0))
-        decoder = Decoder(ctx, sampler, trace, settings, guesses, source, lazy)
+        drafts, lazy = (None, 0.0) if plain else (source or self.source, self.rollback.get("lazy_ns", 0.0))
+        decoder = Decoder(ctx, sampler, trace, settings, guesses, drafts, lazy)
         again = not plain and self.method.declaration(settings).repeats
         return Started(trace, _steps(method, decoder, task, number), len(task.prompts), again)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -16,10 +16,13 @@ import numpy as np
 
 from bench.plan.config import Config
 from bench.plan.treatment import changes
+from bench.records.arms import APART
 from bench.records.rows import Piece, Run
 from bench.records.stopping import FIXED
 from bench.run.arms import REFERENCE, Arms, Prompt, Task
 from bench.run.draw_counts import Distribution
+from bench.run.kept import run_kept
+from bench.run.padded import compare_padded
 from bench.run.replay import Comparison, Shape, compare
 from bench.run.until import Until, of_block
 from pti_loop.engine import Model
@@ -217,12 +220,16 @@ class Contrast:
             facts["stopping"] = self._blocks(again, controlled)
             facts["untimed"] = self._untimed(further(self.prompts, self.config))
             self._carry(2)
+            if isinstance(self.arms, Arms):
+                run_kept(self.arms, self.carried, self.prompts, self.config.n_predict, self._kept)
             self._carried_last()
             facts["turns"] = {"chunk": self.config.measure.chunk if self.turning else 0, "arms": list(self.turning)}
             facts["engine"] = self.arms.facts()
             facts["rollback"] = self.arms.rollback
             facts["drafter"] = self.arms.guessing
             facts["lossless"], facts["noise"] = self._replays()
+            if isinstance(self.arms, Arms) and not changes(self.config):  # a changed setting is graded by its own rule
+                facts["padded"] = compare_padded(self.arms, self._graded(controlled))
             if self.config.measure.distribution and self.config.temperature > 0:
                 self._count_draws()
         finally:
@@ -273,7 +280,8 @@ class Contrast:
     def _carried_last(self) -> None:
         """The carried prompt's block is behind all others, whose number shows only in the end."""
         rows = self.result.tables["runs"]
-        rows[:] = [replace(row, block=len(self.tasks)) if row.arm == "carry" else row for row in rows]
+        last = {arm: len(self.tasks) + place for place, arm in enumerate(APART)}
+        rows[:] = [replace(row, block=last.get(row.arm, row.block)) for row in rows]
 
     def _count_draws(self) -> None:
         """The distribution test's runs, from the prefix that suits it best of those that the treatment came by."""
@@ -319,11 +327,19 @@ class Contrast:
         task, seed = replace(self.carried, block=len(self.tasks)), self._seed(self.carried, 0)
         self._measure("carry", task, order, seed, self.config.n_predict)
 
+    def _kept(self, order: int) -> None:
+        """The carried prompt, with whatever the method has kept."""
+        self._measure("kept", self.carried, order, self._seed(self.carried, 0), self.config.n_predict)
+
+    def _graded(self, blocks: Iterable[int]) -> list[tuple[Task, int]]:
+        """Tasks of these blocks, each with the seed of its first turn."""
+        return [(self.tasks[block], self._seed(self.tasks[block], 0)) for block in sorted(blocks)]
+
     def _measure(self, arm: str, task: Task, order: int, seed: int, length: int,
                  known: Sequence[Sequence[int]] = ((),)) -> Trace:  # fmt: skip
         """Run an arm once and keep it."""
         number = len(self.result.tables["runs"])
-        held = "treatment" if arm == "carry" else arm
+        held = "treatment" if arm in APART else arm
         run, trace = self.arms.measure(held, task, order, seed, number, length, known, arm)
         self.result.add(replace(run, context=self.arms.made - 1), trace)
         return trace

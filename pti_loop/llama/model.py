@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Unsupported
+from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Head, OwnDrafterSpec, Unsupported
 from pti_loop.gguf.compatible import adapter_fits, draft_fits, nextn_missing
 from pti_loop.llama import log as engine_log
 from pti_loop.llama import twin_file
@@ -19,6 +19,7 @@ from pti_loop.llama.context import LlamaContext
 from pti_loop.llama.head import LlamaHead
 from pti_loop.llama.library import beside, build, library, log
 from pti_loop.llama.loaded import Loaded
+from pti_loop.llama.own_drafters import LlamaDrafter
 from pti_loop.weights import by_ggml
 
 __all__ = ["LlamaContext", "LlamaModel", "build", "library", "log"]
@@ -29,6 +30,14 @@ SPLIT_MODES = {"none": 0, "layer": 1, "row": 2, "tensor": 3}
 def _say(sentence: str) -> None:
     """What takes long and happens once; standard output belongs to whoever started this process."""
     print(sentence, file=sys.stderr, flush=True)
+
+
+def _handle(ctx: Context | Head) -> int | None:
+    """llama.cpp's context. Raises `EngineError` for another engine's."""
+    if not isinstance(ctx, LlamaContext):
+        raise EngineError(f"a drafter of llama.cpp needs its own contexts, not a {type(ctx).__name__}")
+    handle: int | None = ctx.handle
+    return handle
 
 
 class LlamaModel:
@@ -124,6 +133,14 @@ class LlamaModel:
         if not isinstance(trunk, LlamaContext):
             raise EngineError(f"a nextn head of llama.cpp needs one of its contexts, not a {type(trunk).__name__}")
         return LlamaHead(self.loaded, trunk, spec)
+
+    def own_drafter(self, spec: OwnDrafterSpec, trunk: Context, beside: Context | Head | None = None) -> LlamaDrafter:
+        """A drafter of llama.cpp's own for answers in `trunk`, with the context of a head or a draft model `beside`.
+
+        Raises `Unsupported` where it cannot be compiled or made, and `EngineError` for another engine's contexts.
+        """
+        handles = [_handle(one) for one in (trunk, beside) if one]
+        return LlamaDrafter(spec, handles[0], handles[1] if beside else None)
 
     def sibling(self, path: Path) -> LlamaModel:
         """Another model on the same devices, for drafting.

@@ -145,7 +145,8 @@ def _parameters(where: str, scope: Mapping[str, Any]) -> Iterator[Parameter]:
 
 def _key_of(parameter: Parameter) -> Key:
     least = parameter.least if parameter.least is not None else 0
-    return Key(type(parameter.default), parameter.choices, least, f"method.{parameter.name}")
+    choices = () if parameter.chain else parameter.choices  # the method's own check knows what may be joined
+    return Key(type(parameter.default), choices, least, f"method.{parameter.name}")
 
 
 def _whose(table: str, scope: Mapping[str, Any]) -> str:

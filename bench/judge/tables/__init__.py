@@ -48,6 +48,7 @@ TABLES: dict[str, Table] = {
                       joined_by="bench.judge.measure.again:context_rows"),
     "step_cost": Table(f"{_ROWS}.machine:StepCost", f"{_MEASURE}.step_cost:step_cost_rows", (PROFILE,)),
     "acceptance": Table(f"{_ROWS}.contrast:Acceptance", f"{_MEASURE}.acceptance:acceptance_rows"),
+    "kept_drafters": Table(f"{_ROWS}.contrast:KeptDrafter", f"{_CONTROLS}.drafters:kept_rows", optional=True),
     "domain": Table(f"{_ROWS}.domain:Domain", gathered_by=f"{_MEASURE}.domain:answers_of",
                     joined_by=f"{_MEASURE}.domain:domain_rows"),
     "memory": Table(f"{_ROWS}.machine:Memory", of=(CONTRAST, PROFILE), gathered_by=f"{_MEASURE}.memory:memory_rows",
@@ -72,7 +73,8 @@ _INVARIANTS = "bench.judge.invariants:invariants"
 CONTROLS = {
     CONTRAST: (
         _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls", f"{_CONTROLS}.turns:switching",
-        f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.conditions:conditions",
+        f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.drafters:kept", f"{_CONTROLS}.drafters:padded",
+        f"{_CONTROLS}.conditions:conditions",
         f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
         f"{_MEASURE}.sampled_tokens:distribution_control", f"{_CONTROLS}.trial:limits",
     ),

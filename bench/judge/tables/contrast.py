@@ -219,6 +219,20 @@ class Acceptance(ArmFact):
 
 
 @table
+class KeptDrafter(ArmFact):
+    """One prompt with a drafter that is kept from answer to answer: no speed of the method, which makes one each."""
+
+    prompt: str = column("id of the prompt")
+    when: str = column("cold: the drafter has met no prompt before; again: the same prompt once more; after a foreign "
+                       "prompt: a drafter that met a long one of other text before; again after it")  # fmt: skip
+    tokens_per_round: float = column("distinct tokens a round", "tokens", decimals=2)
+    over_cold: float = column("the same over that of the cold drafter", RATIO, decimals=2)
+    tok_s: float = column("distinct tokens a second of this one run", "tok/s", decimals=1)
+    drafted: int = column("guesses that were made")
+    accepted: int = column("guesses that were right")
+
+
+@table
 class Decomposition(ArmFact):
     """Mean milliseconds of a round by what they were spent on, one row an arm."""
 
