@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bench.run.arms import Arms, Task
-from bench.run.replay import Shape, compare
+from bench.run.replay import Shape, compare, replay
 from pti_loop.counted import CountedContext, CountedModel
 from pti_loop.drafter import Source, Target
 from pti_loop.engine import Context, ContextSpec, Model
@@ -100,7 +100,8 @@ def _compared(arms: Arms, task: Task, seed: int, plain: Context, treated: Contex
     row = {"prompt": task.name, "seed": seed, "n": min(len(left), len(right)), "widest": widest,
            "first_difference": first, "noise": None}  # fmt: skip
     if first is not None:  # only then it matters whether all widths share an arithmetic
-        sides = (plain, Shape(1, "sequences")), (treated, Shape(max(widest, LEAST), "tokens"))
-        found = compare(*sides, task.prompts[0].tokens, left, temperature=arms.config.temperature, seed=seed, answer=0)
+        prompt, wide = task.prompts[0].tokens, Shape(max(widest, LEAST), "tokens")
+        found = compare(replay(plain, prompt, left, Shape(1, "sequences")), replay(treated, prompt, left, wide), left,
+                        temperature=arms.config.temperature, seed=seed, answer=0)  # fmt: skip
         row["noise"] = max(found.logit_noise)
     return row

@@ -50,7 +50,7 @@ def stored(tmp_path: Path, settings, result, env=None, builds=None):
     settings.profile = False
     (cell,) = cells([settings], tmp_path, "toy", "toy", {Path("/toy.gguf"): "w"}, builds)
     write_cell(cell.folder, config=cell.config, env=ENGINE | (env or {}), facts=KEPT | result.facts,
-               status={"state": "done", "reason": "", "seconds": 1.0}, tables=result.tables)  # fmt: skip
+               status={"state": "done", "reason": "", "seconds": 1e6}, tables=result.tables)  # fmt: skip
     return load_cell(cell.folder)
 
 
