@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 OWN = ("bench", "pti_loop", "kernels")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.EIO, errno.ESTALE,
+           errno.ENXIO, errno.ENODEV, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)  # fmt: skip
+"""What the system says of a place or of its own limits; a file that is not there may be a fault of ours."""
 USAGE = """usage: python -m bench VERB ...
 
 Is a claimed LLM decoding speed-up real, on this machine, with this model?
@@ -73,6 +76,11 @@ def main(argv: Sequence[str]) -> int:
             _drop_output()
             what = error.filename or "a file or the output"
             return _refuse(f"{what} cannot be written ({error.strerror}); free some room and type the same again")
+        if isinstance(error, OSError) and error.errno in REFUSED:
+            what = str(error.filename or "something that is needed")
+            return _refuse(f"{what[:200]}: the system refuses it ({error.strerror}); give another, or mend that first")
+        if isinstance(error, MemoryError):
+            return _refuse("there is not enough memory for it; end something else, or give it less at once")
         return _refuse(str(error)) if isinstance(error, _sentences()) else _fault(error)
 
 

@@ -6,6 +6,7 @@ differ that is said. It judges nothing: both cells go through the same judge. Th
 
 from __future__ import annotations
 
+import glob
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -88,7 +89,8 @@ def find(word: str) -> Path:
     if (path / "status.json").exists():
         return path.resolve()
     root = Path(Config().results)
-    found = [one.parent for below in ("*", f"{REFERENCE}/*") for one in root.glob(f"{below}/{path.name}/status.json")]
+    name = glob.escape(path.name)
+    found = [one.parent for below in ("*", f"{REFERENCE}/*") for one in root.glob(f"{below}/{name}/status.json")]
     if path.name != word or len(found) != 1:
         more = f": {', '.join(map(str, found))}" if found else ""
         raise UserError(f"'{word}' is the folder or id of {len(found) or 'no'} cells{more}; give the folder of one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import signal
 import subprocess
@@ -175,6 +176,30 @@ def test_an_audit_whose_output_has_no_room_is_no_fault_of_the_audit() -> None:
         command = [sys.executable, "-m", "bench", "audit", "tests/fuzz/corpus/audit/ledger.csv"]
         done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2 and "cannot be written (No space left on device)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [(OSError(errno.ENAMETOOLONG, "File name too long", "x" * 5000), "xxx: the system refuses it (File name too long)"),
+     (OSError(errno.EIO, "Input/output error"), "something that is needed: the system refuses it (Input/output error)"),
+     (PermissionError(errno.EACCES, "Permission denied", "/a\x1b[2J"), "/a\ufffd[2J: the system refuses it"),
+     (MemoryError(), "there is not enough memory for it")],
+)  # fmt: skip
+def test_what_the_system_refuses_is_no_fault_of_the_harness(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, sentence: str
+) -> None:
+    def breaks(rest: list[str]) -> int:
+        raise error
+
+    monkeypatch.setitem(VERBS, "doctor", breaks)
+    assert main(["doctor"]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["audit", "rerun"])
+def test_a_name_that_no_file_can_have_is_a_sentence(capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    assert main([verb, "x" * 5000]) == 2
+    assert len(capsys.readouterr().err) < 400
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])

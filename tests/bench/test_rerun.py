@@ -117,3 +117,9 @@ def test_figures_that_only_one_has_do_not_agree() -> None:
 def test_a_folder_that_is_none_is_refused() -> None:
     with pytest.raises(UserError, match="the folder or id of no cells"):
         rerun.find("0" * 12)
+
+
+@pytest.mark.parametrize("word", ["*", "**", "[a-f0-9]*", "?"])
+def test_an_id_is_no_pattern(word: str) -> None:
+    with pytest.raises(UserError, match="of no cells; give the folder of one"):
+        rerun.find(word)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,7 +68,16 @@ def test_a_folder_that_is_linked_twice_counts_once(tmp_path: Path) -> None:
     assert kernel_folders(tmp_path) == [kernels]
 
 
-def test_folders_that_nobody_may_list_or_enter_are_told(tmp_path: Path) -> None:
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """One that every user may enter: pytest closes its own ones to others again at each of its starts."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_folders_that_nobody_may_list_or_enter_are_told(open_folder: Path) -> None:
+    tmp_path = open_folder
     for name in ("locked", "open"):
         plant(tmp_path / name / "cell")
         plant(tmp_path / name / "other")
@@ -86,8 +97,6 @@ LIST = """import os, sys
 from pathlib import Path
 from bench.records.cells import DamagedCell, load_cells
 if os.getuid() == 0:
-    for folder in [Path(sys.argv[1]), *Path(sys.argv[1]).parents][:-2]:
-        folder.chmod(folder.stat().st_mode | 0o055)
     os.setuid(65534)
 for one in load_cells(Path(sys.argv[1])):
     print(f"{one.machine}/{one.cell} {'damaged' if isinstance(one, DamagedCell) else 'whole'}")
