@@ -182,8 +182,6 @@ def receipt(**row: object) -> tuple[Trial, ...]:
 def test_records_of_ones_own_engine() -> None:
     (one,) = receipt(name="n", timing={"decode_ms": 500, "decode_tokens": 20}, arm="a", temperature=0.5)
     assert (one.label, one.arm, one.counted, one.seconds, one.temperature) == ("n", "a", 20, 0.5, 0.5)
-    (ids,) = receipt(decode_s=2, n_tokens=3, native_tok_s=1.5)
-    assert (ids.counted, ids.printed, ids.label) == (3, {"tok_s": 1.5}, "run 1")
     assert receipt(decode_ns=5e8, n_tokens=4, prefill_ns=1e8)[0].prefill_seconds == pytest.approx(0.1)
     (deep,) = receipt(a={"b": {"decode_s": 2, "n_tokens": 3}})
     assert deep.counted == 3
