@@ -1,7 +1,7 @@
 VENV ?= .venv
 PY = $(VENV)/bin/python
 PYTHON ?= $(firstword $(wildcard $(PY)) python3)
-OPTIONS = $(if $(BACKEND),--backend $(BACKEND)) $(if $(filter 1,$(NATIVE)),--native) $(if $(filter 0,$(NATIVE)),--portable) $(if $(MODEL),--model $(MODEL)) $(if $(EXTRA),--extra $(EXTRA))
+OPTIONS = $(if $(BACKEND),--backend $(BACKEND)) $(if $(filter 1,$(NATIVE)),--native) $(if $(filter 0,$(NATIVE)),--portable) $(if $(MODEL),--model $(MODEL)) $(if $(EXTRA),--extra $(EXTRA)) $(if $(KERNELS),--kernels $(KERNELS))
 
 .PHONY: bench setup test fuzz faults report figures doctor sweep audit peers clean
 bench: setup ; @$(PY) -m bench all

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.errors import UserError, innermost_frame, nearest
-from bench.host import interrupts
+from bench.host import interrupts, streams
 from bench.plain_text import plain_lines, plain_text
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def main(argv: Sequence[str]) -> int:
 
     0 well, 1 the answer is no, 2 something to mend, 3 a fault of the harness, 130 interrupted, 141 nobody reads on.
     """
+    streams.open_missing()
     try:
         code = _run(argv)
         sys.stdout.flush()  # here, where a full disk is still a sentence

@@ -18,6 +18,10 @@ from kernels.errors import KernelError
 
 _NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?([eE][+-]?\d+)?")
 MOST_BYTES = 16 << 20
+MOST_FIELDS = 300_000
+"""Of one file, which tells of a few launches of one kernel with some dozens of counters each."""
+MOST_BEFORE = 100_000
+"""Lines before the header: what the profiled program printed."""
 _NOTHING = frozenset({"", "-", "n/a", "(!) n/a", "nan", "-nan", "none", "null", "no data"})
 _BYTES = {"byte": 1.0, "kbyte": 1e3, "mbyte": 1e6, "gbyte": 1e9, "tbyte": 1e12}
 _MICROSECONDS = {
@@ -107,7 +111,7 @@ def read_profile(path: Path) -> Profile:
 def parse(text: str) -> Profile:
     """The launches of a file, and the lines that are none. KernelError where no line is a header."""
     lines = list(enumerate(text.lstrip("\ufeff").splitlines(), 1))
-    for place, (_, line) in enumerate(lines):
+    for place, (_, line) in enumerate(lines[:MOST_BEFORE]):
         header = _header(line)
         if header:
             return _Reader(header).read(lines[place + 1 :])
@@ -155,11 +159,13 @@ def _fields(line: str) -> list[str]:
 
 
 def _header(line: str) -> list[str] | None:
+    if "name" not in line.lower():  # what a profiled program prints may be long, and each header has such a column
+        return None
     try:
         names = _fields(line)
     except csv.Error:
         return None
-    plain = [_plain(name) for name in names]
+    plain = [_plain(name) for name in names if "name" in name.lower() or "value" in name.lower()]
     is_long = any(name in plain for name in _NAME) and any(value in plain for value in _VALUE)
     is_wide = any(name in plain for name in _KERNEL) and not any(name in plain for name in _NAME)
     return [name.strip() for name in names] if len(names) > 2 and (is_long or is_wide) else None
@@ -175,12 +181,17 @@ class _Reader:
         self.open: dict[tuple[str, str], dict[str, float | None]] = {}
         self.unit_of: dict[str, str] = {}
         self.unnamed = 0
+        self.fields = 0
         self.found = Profile()
 
     def read(self, lines: Iterable[tuple[int, str]]) -> Profile:
+        """Raises KernelError where there are too many values for a profile of some kernels."""
         for number, line in lines:
             if not line.strip() or line.startswith("=="):
                 continue
+            self.fields += len(self.header)
+            if self.fields > MOST_FIELDS:
+                raise KernelError(f"it has more than {MOST_FIELDS} fields; profile fewer kernels, or fewer counters")
             try:
                 self._record(number, _fields(line))
             except (csv.Error, ValueError) as error:
@@ -230,7 +241,7 @@ class _Reader:
 
     def _finished(self) -> Profile:
         names = dict.fromkeys(name for values in self.open.values() for name in values)
-        collected = {name for name in names if any(values.get(name) for values in self.open.values())}
+        collected = {name for values in self.open.values() for name, value in values.items() if value}
         for (kernel, dispatch), values in self.open.items():
             kept = {name: value for name, value in values.items() if value is not None and name in collected}
             self.found.launches.append(Launch(kernel, dispatch, kept))
@@ -247,7 +258,7 @@ def _number(name: str, text: str, unit: str) -> float | None:
     text = text.strip()
     if text.lower() in _NOTHING:
         return None
-    if not _is_number(text):
+    if _NUMBER.fullmatch(text) is None:
         raise ValueError(f"has {name} = '{text}', which is no number")
     value = float(text.replace(",", ""))
     if not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Blocks of Q8_0, Q6_K and Q5_K: their geometry, random ones, and the packed order of the matrix-unit kernels.
+"""Blocks of Q8_0, Q6_K, Q5_K and Q4_K: their geometry, random ones, and the packed order of the matrix-unit kernels.
 
 Packing moves bits and loses none: `unpack` gives back the file's bytes. It knows no device and decodes no value.
 The packed order is described in src/packed.h.
@@ -36,7 +36,8 @@ class Format:
 Q8_0 = Format("Q8_0", 0, 32, 272)
 Q6_K = Format("Q6_K", 1, 256, 210)
 Q5_K = Format("Q5_K", 2, 256, 176)
-FORMATS = {f.name: f for f in (Q8_0, Q6_K, Q5_K)}
+Q4_K = Format("Q4_K", 3, 256, 144)
+FORMATS = {f.name: f for f in (Q8_0, Q6_K, Q5_K, Q4_K)}
 
 
 def random_blocks(fmt: Format, rows: int, cols: int, rng: np.random.Generator) -> np.ndarray:
@@ -54,7 +55,8 @@ def random_blocks(fmt: Format, rows: int, cols: int, rng: np.random.Generator) -
         data[..., 208:] = _halves(rng, data.shape[:2])
     else:
         data[..., 0:2] = _halves(rng, data.shape[:2])
-        data[..., 2:4] = _halves(rng, data.shape[:2], 15.5e-3)  # the middle of 0..31: weights are around zero
+        middle = 7.5e-3 if fmt is Q4_K else 15.5e-3  # of 0..15 and 0..31: weights are around zero
+        data[..., 2:4] = _halves(rng, data.shape[:2], middle)
     return data.reshape(rows, -1)
 
 
@@ -73,7 +75,7 @@ def pack(fmt: Format, blocks: np.ndarray, cols: int) -> np.ndarray:
             f"{rows} x {cols} cannot be packed: rows must be a multiple of {TILE_ROWS}, columns of {TILE_COLS}."
         )
     data = blocks.reshape(rows, cols // 256, fmt.bytes_256)
-    tiles = {"Q8_0": _pack_q8_0, "Q6_K": _pack_q6_k, "Q5_K": _pack_q5_k}[fmt.name](data)
+    tiles = {"Q8_0": _pack_q8_0, "Q6_K": _pack_q6_k, "Q5_K": _pack_q5_k, "Q4_K": _pack_q4_k}[fmt.name](data)
     return np.concatenate([group.swapaxes(0, 1).ravel() for group in _groups(tiles)])
 
 
@@ -82,7 +84,8 @@ def unpack(fmt: Format, packed: np.ndarray, rows: int, cols: int) -> np.ndarray:
     tile, columns = TILE_ROWS * fmt.bytes_256, cols // TILE_COLS
     parts = np.split(packed, range(GROUP_TILES * columns * tile, packed.size, GROUP_TILES * columns * tile))
     tiles = np.concatenate([part.reshape(columns, -1, tile).swapaxes(0, 1) for part in parts])
-    data = {"Q8_0": _unpack_q8_0, "Q6_K": _unpack_q6_k, "Q5_K": _unpack_q5_k}[fmt.name](tiles)
+    unpackers = {"Q8_0": _unpack_q8_0, "Q6_K": _unpack_q6_k, "Q5_K": _unpack_q5_k, "Q4_K": _unpack_q4_k}
+    data = unpackers[fmt.name](tiles)
     return data.reshape(rows, -1)
 
 
@@ -221,6 +224,28 @@ def _q5_scale_bytes(scales: np.ndarray, least: np.ndarray) -> np.ndarray:
     return np.concatenate([a, b, (scales[..., 4:] & 15) | (least[..., 4:] & 15) << 4], axis=-1)
 
 
+def _k_header(data: np.ndarray) -> np.ndarray:
+    """uint8 [rows, s, 16]: the four words of a row of Q5_K's and Q4_K's blocks."""
+    scales, least = q5_scales(data[..., 4:16])
+    m = least[..., 4:] << 2
+    return np.concatenate(
+        [
+            scales[..., :4] << 2 | m >> 6,
+            scales[..., 4:] << 2 | (m >> 4 & 3),
+            least[..., :4] << 2 | (m >> 2 & 3),
+            data[..., :4],
+        ],
+        axis=2,
+    )
+
+
+def _k_file_header(row: np.ndarray) -> np.ndarray:
+    """The inverse of `_k_header`: the first 16 bytes of a block in the file."""
+    m = (row[..., :4] & 3) << 6 | (row[..., 4:8] & 3) << 4 | (row[..., 8:12] & 3) << 2
+    scales, least = row[..., :8] >> 2, np.concatenate([row[..., 8:12] >> 2, m >> 2], axis=2)
+    return np.concatenate([row[..., 12:], _q5_scale_bytes(scales, least)], axis=2)
+
+
 def _pack_q5_k(data: np.ndarray) -> np.ndarray:
     lanes = _to_lanes(q5_values(data) << 3)
     t, s = lanes.shape[:2]
@@ -239,18 +264,7 @@ def _pack_q5_k(data: np.ndarray) -> np.ndarray:
     first = words[..., :8, :].reshape(t, s, 32, 2, 2, 16).transpose(0, 1, 3, 4, 2, 5).reshape(t, s, 2, 1024)
     rest = words[..., 8:, :].transpose(0, 1, 3, 2, 4, 5).reshape(t, s, 2, 256)
     quants = np.concatenate([first, rest], axis=3)
-    scales, least = q5_scales(data[..., 4:16])
-    m = least[..., 4:] << 2
-    row = np.concatenate(
-        [
-            scales[..., :4] << 2 | m >> 6,
-            scales[..., 4:] << 2 | (m >> 4 & 3),
-            least[..., :4] << 2 | (m >> 2 & 3),
-            data[..., :4],
-        ],
-        axis=2,
-    )
-    return np.concatenate([_bytes(quants), _row_bytes(row)], axis=2)
+    return np.concatenate([_bytes(quants), _row_bytes(_k_header(data))], axis=2)
 
 
 def _unpack_q5_k(tiles: np.ndarray) -> np.ndarray:
@@ -266,7 +280,25 @@ def _unpack_q5_k(tiles: np.ndarray) -> np.ndarray:
     v = np.concatenate([p & 0xF8, np.stack([v5, v6, v7], axis=4)], axis=4)
     lanes = v.reshape(t, s, 32, 4, 2, 4, 4).transpose(0, 1, 3, 4, 2, 5, 6).reshape(t, s, 8, 32, 4, 4)
     values = _from_lanes(lanes) >> 3
-    row = _from_row_bytes(tiles[..., 2560:])
-    m = (row[..., :4] & 3) << 6 | (row[..., 4:8] & 3) << 4 | (row[..., 8:12] & 3) << 2
-    scales, least = row[..., :8] >> 2, np.concatenate([row[..., 8:12] >> 2, m >> 2], axis=2)
-    return np.concatenate([row[..., 12:], _q5_scale_bytes(scales, least), _q5_bits(values)], axis=2)
+    return np.concatenate([_k_file_header(_from_row_bytes(tiles[..., 2560:])), _q5_bits(values)], axis=2)
+
+
+def q4_values(data: np.ndarray) -> np.ndarray:
+    """0..15 in the order of the columns, uint8 [rows, s, 256], of Q4_K's blocks, uint8 [rows, s, 144]."""
+    nibble = np.array([0, 4], np.uint8).reshape(2, 1)
+    return (data[..., 16:].reshape(*data.shape[:2], 4, 1, 32) >> nibble & 15).reshape(*data.shape[:2], 256)
+
+
+def _pack_q4_k(data: np.ndarray) -> np.ndarray:
+    lanes = _to_lanes(q4_values(data))
+    quants = lanes[:, :, 0::2] | lanes[:, :, 1::2] << 4
+    return np.concatenate([_bytes(quants), _row_bytes(_k_header(data))], axis=2)
+
+
+def _unpack_q4_k(tiles: np.ndarray) -> np.ndarray:
+    t, s, _ = tiles.shape
+    quants = tiles[..., :2048].reshape(t, s, 4, 1, 32, 4, 4)
+    lanes = np.concatenate([quants & 15, quants >> 4], axis=3).reshape(t, s, 8, 32, 4, 4)
+    v = _from_lanes(lanes).reshape(t * 16, s, 4, 2, 32)
+    low = (v[..., 0, :] | v[..., 1, :] << 4).reshape(t * 16, s, 128)
+    return np.concatenate([_k_file_header(_from_row_bytes(tiles[..., 2048:])), low], axis=2)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.layouts import Q6_K, Q8_0, Format, q5_scales, q5_values, q6_values
+from kernels.layouts import Q5_K, Q6_K, Q8_0, Format, q4_values, q5_scales, q5_values, q6_values
 
 FLOAT_TOLERANCE = 1e-3
 INT8_TOLERANCE = 1e-2  # int8 activations with one scale for 32 values
@@ -32,7 +32,8 @@ def dequantise(fmt: Format, blocks: np.ndarray, cols: int) -> NDArray[np.float64
     else:
         scales, least = q5_scales(data[..., 4:16])
         d, dmin = _half(data[..., :2]), _half(data[..., 2:4])
-        values = q5_values(data) * np.repeat(scales * d, 32, axis=2) - np.repeat(least * dmin, 32, axis=2)
+        quants = q5_values(data) if fmt is Q5_K else q4_values(data)
+        values = quants * np.repeat(scales * d, 32, axis=2) - np.repeat(least * dmin, 32, axis=2)
     dense: NDArray[np.float64] = values.reshape(blocks.shape[0], cols)
     return dense
 

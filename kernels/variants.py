@@ -12,6 +12,7 @@ from kernels import reference
 from kernels.layouts import FORMATS, TILE_COLS, TILE_ROWS
 
 K_FORMATS = ("Q8_0", "Q6_K", "Q5_K")
+PACKED_FORMATS = (*K_FORMATS, "Q4_K")
 STREAMS = (1, 2, 3, 4, 5, 6, 7, 8)
 
 
@@ -56,7 +57,7 @@ def _flat(name: str, kind: int, streams: tuple[int, ...], activations: str = "fl
 
 
 VARIANTS = (
-    Variant("stream_read", "read", 8, K_FORMATS, (1,), "file", "none", 0.0),
+    Variant("stream_read", "read", 8, PACKED_FORMATS, (1,), "file", "none", 0.0),
     _flat("weight_only", 4, (1,), "none"),
     _flat("flat_scalar", 0, (1, 2, 3, 4)),
     _flat("flat_vector", 1, (1, 2, 3, 4)),
@@ -65,7 +66,7 @@ VARIANTS = (
     _flat("flat_dp4a", 5, (1, 2, 3, 4, 8), "plain"),
     Variant("ssq_twin", "ssq", 0, ("SSQ",), (2,), "ssq", "twins", reference.FLOAT_TOLERANCE),
     Variant("native_dp4a", "native", 0, K_FORMATS, STREAMS, "file", "plain", reference.INT8_TOLERANCE),
-    Variant("packed_mma", "packed", 0, K_FORMATS, STREAMS, "packed", "chunks", reference.INT8_TOLERANCE, True),
+    Variant("packed_mma", "packed", 0, PACKED_FORMATS, STREAMS, "packed", "chunks", reference.INT8_TOLERANCE, True),
     Variant("twin_scores", "decode", 0, ("F16",), (2,), "keys", "twins", reference.FLOAT_TOLERANCE),
     Variant("softmax", "decode", 1, ("F32",), STREAMS, "none", "float", reference.FLOAT_TOLERANCE),
     Variant("verify", "decode", 2, ("F32",), STREAMS, "none", "float", 0.0),

@@ -14,6 +14,8 @@ from pti_loop.ledger import Trace
 from pti_loop.sampling import Choice, Sampler
 from pti_loop.settings import Settings
 
+AT_ONCE = 1 << 18
+"""Logits whose argmax, of all rows together, costs no more than a second call for a second row would."""
 Key = tuple[int, int, int]
 """Of a draw: (answer, twin, position in the answer)."""
 
@@ -111,27 +113,39 @@ class Decoder:
 
     def reader(self) -> Callable[[int, Key], Choice]:
         """A function that draws at one output row of the last decode: until the next, and only what is asked for."""
-        if self.sampler.temperature == 0:
+        if self._on_backend:
             tokens = self.ctx.greedy()
-            return lambda row, key: Choice(tokens[row], nan)
-        rows, draw = self.ctx.logits(), self.sampler.draw
-        return lambda row, key: draw(rows[row], *key)
+        else:
+            rows, draw = self.ctx.logits(), self.sampler.draw
+            if self.sampler.temperature or rows.size > AT_ONCE:
+                return lambda row, key: draw(rows[row], *key)
+            tokens = rows.argmax(axis=1).tolist()
+        return lambda row, key: Choice(tokens[row], nan)
 
 
 class Draws:
-    """A lane's draws of its twin 0, each made when it is first looked at: what lies behind a miss need not be drawn."""
+    """A lane's draws, each made when it is first looked at: what lies behind a miss need not be drawn.
 
-    __slots__ = ("_answer", "_first", "_made", "_position", "_read")
+    `twin` gives the key's twin by place; without it all are of twin 0, the model's own.
+    """
 
-    def __init__(self, read: Callable[[int, Key], Choice], first_row: int, answer: int, first_position: int) -> None:
-        self._read, self._first = read, first_row
+    __slots__ = ("_answer", "_first", "_made", "_position", "_read", "_twin")
+
+    def __init__(self, read: Callable[[int, Key], Choice], first_row: int, answer: int, first_position: int,
+                 twin: Callable[[int], int] = lambda place: 0) -> None:
+        self._read, self._first, self._twin = read, first_row, twin
         self._answer, self._position = answer, first_position
         self._made: dict[int, Choice] = {}
 
     def __getitem__(self, place: int) -> Choice:
         if place not in self._made:
-            self._made[place] = self._read(self._first + place, (self._answer, 0, self._position + place))
+            key = self._answer, self._twin(place), self._position + place
+            self._made[place] = self._read(self._first + place, key)
         return self._made[place]
+
+    def upto(self, accepted: int) -> list[int]:
+        """Tokens of the draws that confirmed so many guesses, and of the one behind them."""
+        return [self[place].token for place in range(accepted + 1)]
 
     def behind(self, start: int, stop: int, twin: int) -> list[int]:
         """Tokens drawn at places from `start` up to `stop` with the key of a twin."""

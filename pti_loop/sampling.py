@@ -8,11 +8,12 @@ It knows nothing about engines or loops.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pti_loop.native_draw import NativeDraw, compiled
 from pti_loop.weights import Weigh, by_numpy
 
 TWINS = 64
@@ -20,11 +21,8 @@ TWINS = 64
 
 _MASK = (1 << 64) - 1
 _BLOCK = 256
-_NEGLIGIBLE = 1e-30
-_COLD = 0.1
-"""Below this temperature a logit over the temperature is too large for float32 to keep its differences."""
 _STEEPEST = 1e30
-"""Largest factor of a difference of logits: the likeliest tokens alone have any weight, and nothing overflows."""
+"""Largest factor of a difference of logits that float32 is asked for."""
 
 
 def _mix(x: int) -> int:
@@ -40,8 +38,7 @@ def uniform(seed: int, stream: int, position: int) -> float:
     return (_mix(_mix(_mix(seed & _MASK) ^ stream) ^ position) >> 11) * 2.0**-53
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """A token, and the collision probability of the distribution it came from (nan when greedy)."""
 
     token: int
@@ -51,6 +48,7 @@ class Choice:
 class Sampler:
     """Draws tokens of a vocabulary of `n_vocab` at one temperature. Temperature 0 is the argmax, lowest id on a tie.
 
+    Above it a token is the one of `exact`, whatever computes it: `weigh` is how fast that goes without a compiler.
     Raises `ValueError` for a temperature that is no number from 0 up.
     """
 
@@ -59,11 +57,11 @@ class Sampler:
             raise ValueError(f"temperature {temperature} is not a number from 0 up")
         self.temperature = temperature
         self.seed = seed
-        rows = -(-n_vocab // _BLOCK)
         self._n_vocab = n_vocab
-        self._weigh = weigh
-        self._weights = np.zeros(rows * _BLOCK, dtype=np.float32)
-        self._blocks = self._weights.reshape(rows, _BLOCK)
+        function = compiled() if temperature else None
+        self._search = NativeDraw(function, n_vocab) if function else WeighedDraw(n_vocab, weigh)
+        self._scale = min(1.0 / temperature, _STEEPEST) if temperature else 0.0
+        self._slack = slack(n_vocab, self._search.added)
 
     def draw(self, logits: NDArray[np.float32], answer: int, twin: int, position: int) -> Choice:
         """Token for `position` of `answer`, drawn from float32 (n_vocab,) logits with the key of `twin`."""
@@ -72,39 +70,77 @@ class Sampler:
         return self.pick(logits, uniform(self.seed, answer * TWINS + twin, position))
 
     def pick(self, logits: NDArray[np.float32], u: float) -> Choice:
-        """Inverse of the cumulative distribution of float32 (n_vocab,) logits, in order of token id, at `u` in [0, 1).
+        """The token of `exact` for float32 (n_vocab,) logits at `u` in [0, 1).
+
+        It is searched in float32, and in float64 only where u is so close to a boundary that rounding could decide.
+        """
+        token, collision = self._search(logits, self._scale, u, self._slack)
+        if token < 0 or self._scale == _STEEPEST:
+            token = exact(np.asarray(logits), self.temperature, u)
+        return Choice(token, collision)
+
+
+def drawn_by() -> str:
+    """What searches for a token above temperature 0 on this machine: `compiled` code, or `numpy`."""
+    return "compiled" if compiled() else "numpy"
+
+
+class WeighedDraw:
+    """The same search as the compiled one's in a dozen calls of numpy, for one vocabulary."""
+
+    added = _BLOCK
+
+    def __init__(self, n_vocab: int, weigh: Weigh) -> None:
+        rows = -(-n_vocab // _BLOCK)
+        self._n_vocab, self._weigh = n_vocab, weigh
+        self._weights = np.zeros(rows * _BLOCK, dtype=np.float32)
+        self._blocks = self._weights.reshape(rows, _BLOCK)
+
+    def __call__(self, logits: NDArray[np.float32], scale: float, u: float, slack: float) -> tuple[int, float]:
+        """(token, collision probability) of float32 (n_vocab,) logits at `u` in [0, 1); token -1 where none is sure.
 
         Weights are float32 and summed so in blocks of 256, the blocks in float64: few passes over the vocabulary and
         no sort.
         """
         weights = self._weights[: self._n_vocab]
-        self._scale(logits, weights)
-        self._weigh(weights, float(weights.max()))
+        np.subtract(logits, logits.max(), out=weights)
+        with np.errstate(over="ignore"):  # minus infinity is what is meant
+            np.multiply(weights, np.float32(scale), out=weights)
+        self._weigh(weights, 0.0)
         ends = np.einsum("ij->i", self._blocks).cumsum(dtype=np.float64)
-        total = ends[-1]
-        target = u * total
+        total = float(ends[-1])
+        target, near = u * total, slack * total
         row = min(int(ends.searchsorted(target, side="right")), len(ends) - 1)
-        inside = self._blocks[row].cumsum(dtype=np.float64)
-        before = ends[row - 1] if row else 0.0
-        column = int(inside.searchsorted(target - before, side="right"))
-        token = min(row * _BLOCK + column, self._n_vocab - 1)
-        while weights[token] < _NEGLIGIBLE and token > 0:  # rounding may land on a token of no probability
-            token -= 1
-        if weights[token] < _NEGLIGIBLE:  # and so may u = 0, before the first that has any
-            token = int((weights >= _NEGLIGIBLE).argmax())
-        return Choice(token, float(np.dot(weights, weights)) / (total * total))
+        start = float(ends[row - 1]) if row else 0.0
+        inside = self._blocks[row].cumsum(dtype=np.float64) + start
+        column = int(inside.searchsorted(target, side="right"))
+        token = row * _BLOCK + column
+        collision = float(np.dot(weights, weights)) / (total * total)
+        if column == _BLOCK or token >= self._n_vocab:
+            return -1, collision
+        before = float(inside[column - 1]) if column else start
+        sure = target - before > near and float(inside[column]) - target > near
+        return token if sure else -1, collision
 
-    def _scale(self, logits: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-        """Logits over the temperature, up to a constant, into float32 (n_vocab,) `out`."""
-        if self.temperature >= _COLD:
-            np.multiply(logits, np.float32(1.0 / self.temperature), out=out)
-            return
-        np.subtract(logits, logits.max(), out=out)  # exact where it matters: close to the maximum
-        np.multiply(out, np.float32(min(1.0 / self.temperature, _STEEPEST)), out=out)
+
+def slack(n_vocab: int, added: int) -> float:
+    """How far rounding can move a boundary of the cumulative distribution in a float32 search, as a share of it.
+
+    A weight exp(z) has three roundings in z and those of its polynomial: (3 |z| + 6) 2^-24 of it. The mean of |z| is
+    the entropy less the logarithm of the sum of weights, of which the greatest is 1, so at most log(n_vocab). Sums of
+    `added` float32 numbers lose so many more. A boundary is the quotient of two such sums.
+    """
+    return float((3 * math.log(n_vocab) + 6 + added) * 2.0**-23)
+
+
+def exact(logits: NDArray[np.float32], temperature: float, u: float) -> int:
+    """The rule of every draw: the first token whose cumulative probability, in order of ids, is above `u` in [0, 1)."""
+    found = cumulative(logits, temperature).searchsorted(u, side="right")
+    return min(int(found), len(logits) - 1)
 
 
 def cumulative(logits: NDArray[np.float32], temperature: float) -> NDArray[np.float64]:
-    """Cumulative distribution float64 (n_vocab,) of logits (n_vocab,), by token id: `pick` is tested against it."""
+    """Cumulative distribution float64 (n_vocab,) of logits float32 (n_vocab,) over a temperature, by token id."""
     with np.errstate(over="ignore"):  # a tiny temperature: minus infinity is what is meant
         scaled = (logits.astype(np.float64) - float(logits.max())) / temperature
     weights = np.exp(scaled)

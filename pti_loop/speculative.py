@@ -153,7 +153,7 @@ def _verify(decoder: Decoder, lanes: Sequence[Lane]) -> list[Verdict]:
         own, size, twin = Draws(read, first, lane.answer, lane.done), len(lane.guesses) + 1, lane.drafter.listens
         first += size
         verified, accepted = verify([lane.text[-1], *lane.guesses], own, decoder.trace, lane.done)
-        tokens = [own[place].token for place in range(accepted + 1)]
+        tokens = own.upto(accepted)
         rejected = [] if twin is None else own.behind(accepted + 1, size, twin)
         verdicts.append(Verdict(tokens, rejected, verified, accepted))
     return verdicts

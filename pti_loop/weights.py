@@ -1,7 +1,6 @@
 """The exponentials of a draw, by numpy or by the engine's own vector code, which takes a quarter of the time.
 
-A draw at a temperature needs exp of every logit, and on a small model numpy's makes it 1 to 3 % of a round.
-It knows nothing about temperatures, keys or engines.
+They are for machines on which `native_draw` cannot be compiled. It knows nothing about temperatures, keys or engines.
 """
 
 from __future__ import annotations

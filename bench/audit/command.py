@@ -35,7 +35,8 @@ def main(rest: list[str]) -> int:
     except (UserError, BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as error:
-        if os.environ.get(TRACE):
+        # A full disk is no fault of anybody's, and `bench.cli` says so.
+        if os.environ.get(TRACE) or (isinstance(error, OSError) and error.errno is not None):
             raise
         place, why = _place(error), plain_text(str(error))[:200]
         print(

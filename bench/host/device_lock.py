@@ -83,6 +83,8 @@ class DeviceLock:
 
     def __init__(self, device: str = HOST, folder: Path | None = None, *, shared: bool = False,
                  wait: float = 0.0) -> None:  # fmt: skip
+        if not wait >= 0:  # nan is not, either, and would be waited for
+            raise UserError(f"wait={wait} is no number of seconds to wait; write wait=600")
         self.device, self.shared, self.wait = device, shared, wait
         name = re.sub(r"[^A-Za-z0-9.-]", "-", device)
         self.path = (folder or lock_folder()) / f"pti-bench.{name}.lock"

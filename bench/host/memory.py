@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,3 +101,16 @@ def usable_memory() -> int:
     """Bytes that this process could have at most: the machine's, or its container's."""
     limit = cgroup_memory_limit()
     return min(total_memory(), limit) if limit else total_memory()
+
+
+def meminfo_available(proc: Path = Path("/proc")) -> int | None:
+    """Bytes of the machine that could be taken without paging, by the kernel's own estimate; None where it has none."""
+    return _fields(proc / "meminfo").get("MemAvailable")
+
+
+def give_back() -> None:
+    """Return to the system what the process has freed, so that it does not stand in for what is allocated next."""
+    import ctypes
+
+    with suppress(OSError, AttributeError):  # another C library than glibc keeps what it keeps
+        ctypes.CDLL(None).malloc_trim(0)

@@ -45,11 +45,14 @@ def judge_whole(cell: StoredCell | DamagedCell, profiles: Sequence[Profile]) -> 
 def damaged_cell(cell: DamagedCell) -> JudgedCell:
     """A row of the table of cells, and nothing that counts for a verdict."""
     judged = JudgedCell()
-    judged.findings.cells.append(
-        Cell(machine=cell.machine, build="", cells=[cell.cell], cell=cell.cell, model="", method="", short="",
-             streams=None, temperature=None, kind="", state=DAMAGED, reason=cell.reason)
-    )  # fmt: skip
+    judged.findings.cells.append(damaged_row(cell.machine, cell.cell, cell.reason))
     return judged
+
+
+def damaged_row(machine: str, cell: str, reason: str) -> Cell:
+    """The row of something that cannot be read or judged; `cell` is the name of its folder."""
+    return Cell(machine=machine, build="", cells=[cell], cell=cell, model="", method="", short="", streams=None,
+                temperature=None, kind="", state=DAMAGED, reason=reason)  # fmt: skip
 
 
 def _unjudged(cell: StoredCell, error: Exception) -> DamagedCell:

@@ -89,7 +89,9 @@ class Cell:
         width = max(config["streams"], 1 + guesses)
         rounds = 2 * answers + (1 + width / 2) * (1.5 if config["temperature"] else 1)
         short = 2 * config["measure"].get("distribution", 0) * (1 + width / 2)
-        return float(2 * blocks * config["measure"]["blocks_per_prompt"] * config["n_predict"] * (rounds + 1) + short)
+        blocks_run = 2 * blocks * config["measure"]["blocks_per_prompt"]
+        sharp = 2 * blocks * rounds * config["measure"].get("sharp", False)  # once a prompt, weights of twice the bytes
+        return float(config["n_predict"] * (blocks_run * (rounds + 1) + sharp) + short)
 
 
 def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str]) -> list[Cell]:
@@ -147,6 +149,10 @@ def _contrast_values(config: Config) -> dict[str, Any]:
     # Left out where it is off: what is not measured changes no id.
     if not (values["measure"]["distribution"] and config.temperature):
         del values["measure"]["distribution"]
+    if not values["measure"]["contexts"]:
+        del values["measure"]["contexts"]
+    if not values["measure"]["sharp"]:
+        del values["measure"]["sharp"]
     return values | _method_values(config)
 
 

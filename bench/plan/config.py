@@ -27,6 +27,7 @@ LEAST = {
     "streams": 1, "n_predict": 2, "seed": 0, "engine.n_ctx": 8, "engine.n_batch": 1, "engine.n_ubatch": 1,
     "engine.threads": 0, "engine.n_gpu_layers": -1, "measure.per_class": 1, "measure.blocks_per_prompt": 1,
     "measure.again_blocks": 0, "measure.control_blocks": 0, "measure.control_tokens": 0, "measure.warmup_tokens": 0,
+    "measure.contexts": 0,
     "measure.noise_prompts": 1, "measure.distribution": 0,
     "measure.step_widths": 1, "measure.step_passes": 2, "measure.step_repeats": 1,
     "measure.step_depth": 1, "peers.pairs": 1, "peers.n_gen": 1,
@@ -102,6 +103,9 @@ class MeasureConfig:
     blocks_per_prompt: int = 1
     again_blocks: int = 3
     """Blocks that also run the second baseline of the A/A control."""
+    contexts: int = 0
+    """How many times the contexts of all arms are made in the course of the blocks, since contexts of one kind differ
+    on a GPU. 0 is three times where layers are offloaded, else once."""
     control_blocks: int = 1
     """Blocks that also run sabotage, oracle and the same-context baseline."""
     control_tokens: int = 10
@@ -112,6 +116,10 @@ class MeasureConfig:
     distribution: int = 0
     """Short runs behind one fixed prefix whose tokens are counted against plain decoding's exact probabilities, above
     temperature 0; as many with a planted bias. 0 leaves the test out."""
+    sharp: bool = True
+    """Decode the texts in both arms on F16 weights of the same file too, untimed, where these fit into the memory: the
+    shape of a decode moves logits some forty times less there, and a lossless loop says the same. The F16 file is kept
+    in the user's cache."""
     step_widths: int = 16
     step_passes: int = 3
     step_repeats: int = 2
@@ -195,6 +203,11 @@ def check(config: Config) -> None:
     if config.temperature < 0 or not math.isfinite(config.temperature):
         fault = "is below 0" if config.temperature < 0 else "is no temperature"
         raise UserError(f"temperature={config.temperature} {fault}; 0 is greedy, 0.7 is a usual value")
+    for item in config.prompts.items:
+        for key in ("id", "class"):
+            if not (str(item[key]).isprintable() and str(item[key])):
+                raise UserError(f"a prompt's {key} is {str(item[key])[:40]!r}; give it letters that can be shown in "
+                                "one line of a table")  # fmt: skip
     classes = {item["class"] for item in config.prompts.items}
     if config.prompts.domain and config.prompts.domain not in classes:
         raise UserError(f"prompts.domain={config.prompts.domain} is no class of the prompt set "

@@ -47,3 +47,5 @@ TREATED = tuple(role.name for role in ROLES.values() if not role.plain)
 COUNTED = {"treatment": "", "biased": "planted fault"}
 """Arms whose draws are counted behind fixed prefixes, with their words. `biased` is the treatment with a planted fault,
 which the test has to see."""
+SHARP_ARMS = ("baseline", "treatment")
+"""Arms whose answers are graded on F16 weights too."""

@@ -20,6 +20,8 @@ import yaml
 
 MOST_BYTES = 64 << 20
 """Of one file of records, packed or unpacked: some two million rows."""
+MOST_LINES = 4_000_000
+MOST_LINE_LETTERS = 1 << 20
 MOST_NESTED = 64
 MOST_VALUES = 200_000
 _LETTERS_A_VALUE = 64
@@ -103,6 +105,18 @@ def json_value(text: str) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deep (recursion)") from None
+
+
+def check_lines(text: str) -> None:
+    """Raise ValueError where a CSV has more lines, or a longer one, than any table; both may be packed into nothing."""
+    if (count := text.count("\n")) > MOST_LINES:
+        raise ValueError(f"it has {count} lines, at most {MOST_LINES} are read")
+    at = 0
+    while len(text) - at > MOST_LINE_LETTERS:
+        end = text.rfind("\n", at, at + MOST_LINE_LETTERS)
+        if end < 0:
+            raise ValueError(f"it has a line of more than {MOST_LINE_LETTERS} letters")
+        at = end + 1
 
 
 def word_lengths(lines: list[str], texts: list[int]) -> list[int]:

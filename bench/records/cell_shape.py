@@ -31,6 +31,7 @@ SHAPES: dict[str, Any] = {
         "model": _FLAT, "bandwidth": {"repeats": [NUMBER], "*": SCALAR}, "engine": {"*": _FLAT}, "memory": {"*": _FLAT},
         "noise": {"*": object}, "process": _FLAT, "clocks": str, "lossless": _ROWS, "memory_by_streams": _ROWS,
         "peers": _ROWS, "drafter": {"*": object}, "rollback": {"*": object},
+        "sharp": {"lossless": _ROWS, "noise": {"*": object}, "*": SCALAR},
     },
     "status.json": {"state": str, "reason": str, "seconds": NUMBER, "manifest": {"*": object}},
 }  # fmt: skip

@@ -1,8 +1,7 @@
 """The folder of a cell: written once under a temporary name and renamed, read back as typed tables.
 
 `results/<machine>/<cell>/` holds cell.yaml, env.json, facts.json, status.json, engine.log and the csv.gz tables of
-`bench.records.rows.TABLES`. A folder without status.json does not exist for a reader. It knows nothing about what is in
-a table beyond its columns.
+`bench.records.rows.TABLES`. It knows nothing about what is in a table beyond its columns.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ from bench.errors import UserError
 from bench.records import manifest, partial_cells, schema_1
 from bench.records.bounded import json_value, read_bytes, read_text, yaml_value
 from bench.records.cell_shape import fault_in
+from bench.records.folders import UNREADABLE
+from bench.records.folders import cell_folders as cell_folders
 from bench.records.rows import SCHEMA, STATUSES, TABLES, columns
 from bench.records.table_files import Columns as Columns
 from bench.records.table_files import no_rows, packed, table_of
@@ -54,6 +55,7 @@ class StoredCell:
     draws: Columns
     steps: Columns
     counts: Columns
+    sharp: Columns
     note: str = ""
     """Why nothing proves that the files are as they were written; empty when they prove it."""
 
@@ -184,6 +186,8 @@ def _part(read: Callable[[], _Read], name: str) -> _Read:
 def read_cell(folder: Path) -> StoredCell | DamagedCell:
     """Read one cell and check it against its manifest; one that does not fit is told as such, and raises nothing."""
     machine, cell = folder.parent.name, folder.name
+    if cell == UNREADABLE:
+        return DamagedCell(machine, cell, "the folder of this machine cannot be listed; mend its owner or its rights")
     try:
         return _read(folder, machine, cell)
     except UserError as error:
@@ -251,11 +255,3 @@ def whole_cells(root: Path) -> list[Path]:
 def has_table(folder: Path, name: str) -> bool:
     """Whether a cell has rows in one of `bench.records.rows.TABLES`; nothing is read."""
     return (folder / f"{name}.csv.gz").exists()
-
-
-def cell_folders(root: Path) -> list[Path]:
-    """Folders of the whole cells below `root`, not looking into the committed reference."""
-    # A cell of the reference lies one folder deeper, so the pattern does not reach it.
-    found = [path.parent for path in root.glob("*/*/status.json")]
-    kept = [path for path in found if not path.name.startswith(".")]
-    return sorted(kept, key=lambda path: (path.parent.name, path.name))

@@ -9,24 +9,26 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 import re
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from bench.errors import UserError
 from bench.records.bounded import json_value, read_bytes, read_text, unpacked
-from bench.records.cells import REFERENCE, cell_folders
+from bench.records.cells import MOST_LETTERS, REFERENCE, cell_folders
+from bench.records.folders import folders_with
 from kernels.counters import Summary, read_profile, summarize
 from kernels.errors import KernelError
 from kernels.records import Sample
 
 __all__ = ["FOLDER", "CounterFile", "KernelRecords", "Sample", "Summary", "kernel_folders", "load_kernels"]
 
+_Read = TypeVar("_Read")
 FOLDER = "kernels"
+COUNTERS = "counters"
 _PROFILE = re.compile(r"(?P<tool>[a-z0-9]+)_(?P<what>.+)_n(?P<streams>\d+)_(?P<rows>\d+)x(?P<cols>\d+)")
 _FORMAT = re.compile(r"(?P<variant>.+?)_(?P<format>(?:I?Q\d\w*|SSQ|B?F16|F32))")
 
@@ -56,6 +58,8 @@ class KernelRecords:
     samples: Sequence[Sample]
     counters: Sequence[CounterFile]
     static: Sequence[dict[str, str]]
+    damage: Sequence[str] = ()
+    """Files that cannot be read, each a sentence that begins with its name; what the others say is there."""
 
 
 def kernel_folders(root: Path) -> list[Path]:
@@ -65,57 +69,73 @@ def kernel_folders(root: Path) -> list[Path]:
 
 
 def _folders(root: Path) -> list[Path]:
-    return sorted(path.parent for path in root.glob(f"*/{FOLDER}/env.json"))
+    return folders_with(root, FOLDER, ("env.json", "timings.csv.gz"))
 
 
 def load_kernels(folder: Path) -> KernelRecords:
-    """One folder. Raises UserError that names the file, and the line where there is one, when it is damaged."""
-    try:
-        env = json_value(read_text(folder / "env.json"))
-        if not isinstance(env, dict):
-            raise ValueError("it holds no mapping")
-    except (OSError, ValueError) as error:
-        raise UserError(f"{folder}/env.json cannot be read ({error}); run `python -m bench kernels` again") from error
-    counters = [_counter_file(path) for path in sorted((folder / "counters").glob("*.csv"))]
-    return KernelRecords(folder.parent.name, env, _samples(folder / "timings.csv.gz"), counters, _static(folder))
+    """One folder. Raises nothing: a file that cannot be read is told in `damage`, with its line where there is one."""
+    damage: list[str] = []
+
+    if not os.path.lexists(folder / "env.json"):
+        damage.append("env.json: No such file or directory")
+
+    def part(name: str, read: Callable[[Path], _Read]) -> _Read | None:
+        try:
+            return read(folder / name)
+        except FileNotFoundError as error:
+            if not (folder / name).is_symlink():
+                return None
+            why: object = error.strerror
+        except Exception as error:  # a damaged file may say anything to its reader: zlib.error, RecursionError
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+        damage.append(f"{name}: {' '.join(str(why).split())[:MOST_LETTERS]}")
+        return None
+
+    env = part("env.json", _env)
+    samples, static = part("timings.csv.gz", _samples), part("static.csv", _static)
+    files = [part(f"{COUNTERS}/{path.name}", _counter_file) for path in part(COUNTERS, _csv_files) or []]
+    counters = [one for one in files if one is not None]
+    return KernelRecords(folder.parent.name, env or {}, samples or [], counters, static or [], damage)
+
+
+def _csv_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix == ".csv")
+
+
+def _env(path: Path) -> dict[str, Any]:
+    env = json_value(read_text(path))
+    if not isinstance(env, dict):
+        raise ValueError("it holds no mapping")
+    return env
 
 
 def _samples(path: Path) -> list[Sample]:
-    try:
-        text = unpacked(read_bytes(path)).decode()
-    except FileNotFoundError:
-        return []
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise UserError(f"{path} is damaged ({error}); run `python -m bench kernels` again") from error
-    names = [field.name for field in fields(Sample)]
-    try:
-        return _sample_rows(path, csv.DictReader(io.StringIO(text), strict=True), names)
-    except csv.Error as error:
-        raise UserError(f"{path} is damaged ({error}); run `python -m bench kernels` again") from error
+    text = unpacked(read_bytes(path)).decode()
+    return _sample_rows(csv.DictReader(io.StringIO(text), strict=True), [field.name for field in fields(Sample)])
 
 
-def _sample_rows(path: Path, reader: csv.DictReader[str], names: Sequence[str]) -> list[Sample]:
+def _sample_rows(reader: csv.DictReader[str], names: Sequence[str]) -> list[Sample]:
     if missing := [name for name in names if name not in (reader.fieldnames or ())]:
-        raise UserError(f"{path} lacks the column {', '.join(missing)}; run `python -m bench kernels` again")
+        raise ValueError(f"it lacks the column {', '.join(missing)}")
     kinds = {field.name: str(field.type) for field in fields(Sample)}
-    return [_sample(path, reader.line_num, row, kinds) for row in reader]
+    return [_sample(reader.line_num, row, kinds) for row in reader]
 
 
-def _sample(path: Path, line: int, row: dict[str, str], kinds: dict[str, str]) -> Sample:
+def _sample(line: int, row: dict[str, str], kinds: dict[str, str]) -> Sample:
     values: dict[str, Any] = {}
     for name, kind in kinds.items():
         text = row[name] or ""
         try:
             values[name] = int(text) if kind == "int" else (float(text or "nan") if kind == "float" else text)
         except ValueError as error:
-            raise UserError(f"{path}, line {line}: {name} is '{text}', expected a number") from error
+            raise ValueError(f"line {line}: {name} is '{text}', expected a number") from error
     try:
         found = Sample(**values)
     except ValueError as error:
-        raise UserError(f"{path}, line {line}: {error}; run `python -m bench kernels` again") from error
+        raise ValueError(f"line {line}: {error}") from error
     timed = (found.us, found.ceiling_us, found.peer_us)
     if any(value <= 0 or math.isinf(value) for value in timed):
-        raise UserError(f"{path}, line {line}: a time is not above 0; run `python -m bench kernels` again")
+        raise ValueError(f"line {line}: a time is not above 0")
     return found
 
 
@@ -123,9 +143,7 @@ def _counter_file(path: Path) -> CounterFile:
     named = _PROFILE.fullmatch(path.stem)
     kind = _FORMAT.fullmatch(named["what"]) if named else None
     if named is None or kind is None:
-        raise UserError(
-            f"{path}: the name does not tell the case; call it TOOL_VARIANT_FORMAT_nSTREAMS_ROWSxCOLS.csv"
-        )
+        raise ValueError("the name does not tell the case; call it TOOL_VARIANT_FORMAT_nSTREAMS_ROWSxCOLS.csv")
     about = partial(
         CounterFile, tool=named["tool"], variant=kind["variant"], format=kind["format"], streams=int(named["streams"]),
         rows=int(named["rows"]), cols=int(named["cols"]),
@@ -138,13 +156,7 @@ def _counter_file(path: Path) -> CounterFile:
     return about(launches=[(one.kernel, summarize(one)) for one in found.launches], missing=found.missing)
 
 
-def _static(folder: Path) -> list[dict[str, str]]:
-    path = folder / "static.csv"
-    try:
-        reader = csv.DictReader(io.StringIO(read_text(path)))
-        # A line that is longer than the header has its rest under None, a shorter one None in place of texts.
-        return [{name: text or "" for name, text in row.items() if isinstance(name, str)} for row in reader]
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, csv.Error) as error:
-        raise UserError(f"{path} is damaged ({error}); run `python -m bench kernels` again") from error
+def _static(path: Path) -> list[dict[str, str]]:
+    reader = csv.DictReader(io.StringIO(read_text(path)))
+    # A line that is longer than the header has its rest under None, a shorter one None in place of texts.
+    return [{name: text or "" for name, text in row.items() if isinstance(name, str)} for row in reader]

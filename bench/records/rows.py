@@ -10,19 +10,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-from bench.records.arms import ARMS, COUNTED
+from bench.records.arms import ARMS, COUNTED, SHARP_ARMS
 from pti_loop.ledger import Draw, Emit, RecordError, Round
 from pti_loop.ledger import require as _require
 
 __all__ = [
-    "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "RecordError", "Round", "Run", "Step", "columns",
+    "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "RecordError", "Round", "Run", "Sharp",
+    "Step", "columns",
 ]  # fmt: skip
 
 SCHEMA = 3
 """Version of the record files. 1: runs, rounds, ledger, draws, steps, counts, facts; a table may be absent. 2: the
 method has its own parameters and its declaration, and the hashes of weights and files are beside the configuration; a
 column that has a default may be absent, a column that is not known may not be there. 3: status.json holds a manifest of
-the other files."""
+the other files; the table `sharp` may be there."""
 
 STATUSES = ("done", "failed", "unsupported")
 UNKNOWN = -1
@@ -78,6 +79,8 @@ class Run:
     beside_window_decodes: int = UNKNOWN
     """Decodes inside the timed window in those contexts."""
     beside_window_tokens: int = UNKNOWN
+    context: int = UNKNOWN
+    """Which contexts it ran in, from 0: those of all arms are made anew together."""
     load: float = math.nan
     """Processes of the machine that ran or waited, a mean of the last minute. As the next three, of the time since the
     run before: what else ran."""
@@ -144,9 +147,28 @@ class Count:
             _require(-1e-9 <= value <= 1 + 1e-9, f"count of group {self.group}: probability {value} is none")
 
 
+@dataclass(frozen=True, slots=True)
+class Sharp:
+    """One token of the answers that both arms gave on F16 weights, untimed. Only what was said first is kept."""
+
+    arm: str
+    prompt: str
+    """Prompt id, of several together the answer's own."""
+    stream: int
+    seed: int
+    position: int
+    token: int
+
+    def __post_init__(self) -> None:
+        _require(self.arm in SHARP_ARMS, f"an answer on F16 weights is of an unknown arm '{self.arm}'")
+        _require(min(self.stream, self.position, self.token) >= 0,
+                 f"an answer on F16 weights to '{self.prompt}' has a number below 0")
+
+
 def columns(record: type) -> list[str]:
     """Column names of a record class, in file order."""
     return [field.name for field in fields(record)]
 
 
-TABLES = {"runs": Run, "rounds": Round, "ledger": Emit, "draws": Draw, "steps": Step, "counts": Count}
+TABLES = {"runs": Run, "rounds": Round, "ledger": Emit, "draws": Draw, "steps": Step, "counts": Count,
+          "sharp": Sharp}

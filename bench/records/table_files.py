@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.records.bounded import unpacked, word_lengths
+from bench.records.bounded import check_lines, unpacked, word_lengths
 from bench.records.rows import columns
 
 Columns = Mapping[str, np.ndarray]
@@ -46,7 +46,9 @@ def table_of(content: bytes, record: Any) -> Columns:
 
     numpy's reader: a frame would take longer to make than these small tables take to read.
     """
-    lines = unpacked(content).decode().splitlines()
+    text = unpacked(content).decode()
+    check_lines(text)
+    lines = text.removesuffix("\n").split("\n") if text else []  # a text may have what other ways take for an end
     header = lines[0].split(",") if lines else []
     known = [field for field in fields(record) if field.name in header]
     absent = {field.name: field.default for field in fields(record) if field.name not in header}

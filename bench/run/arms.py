@@ -108,14 +108,21 @@ class Arms:
         self.wide_spec = fit(self.method, narrow, self.settings)
         self._check_batch(narrow)
         self.tally = Tally()
+        self._narrow, self._sample = narrow, sample
+        self.made = 0
+        self._make()
+
+    def _make(self) -> None:
+        """Make the contexts, and what guesses in them."""
         self._contexts: dict[str, Context] = {
-            "baseline": self._counted(narrow),
-            "again": self._counted(narrow),
+            "baseline": self._counted(self._narrow),
+            "again": self._counted(self._narrow),
             "treatment": self._counted(self.wide_spec),
         }
-        counted = CountedModel(model, self.tally)
-        target = Target(counted, self._contexts["treatment"], self.settings, sample, self._answers())
+        counted = CountedModel(self.model, self.tally)
+        target = Target(counted, self._contexts["treatment"], self.settings, self._sample, self._answers())
         self.source = self.method.source(target)
+        self.made += 1
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
 
@@ -187,6 +194,11 @@ class Arms:
             gc.enable()
         trace.run = number
         return trace
+
+    def renew(self) -> None:
+        """All contexts anew: what one of them has over another by its place in memory is drawn again."""
+        self.close()
+        self._make()
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """What the engine made of each arm's context."""

@@ -6,6 +6,7 @@ It runs on any model that keeps `pti_loop.engine`'s promises, a toy one too. It 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -56,6 +57,11 @@ def tasks(prompts: list[Prompt], config: Config, independent: bool) -> list[Task
     return [Task(block, task.prompts) for block, task in enumerate(found)]
 
 
+def renewed(blocks: int, contexts: int) -> set[int]:
+    """Blocks before which all contexts are made anew, so that each set of them has as many."""
+    return {round(place * blocks / contexts) for place in range(1, contexts)} - {0, blocks}
+
+
 def unlike(prompt: Prompt) -> Prompt:
     """The prompt's tokens backwards behind the first: a text of its length that no run of a cell is about."""
     return replace(prompt, tokens=(*prompt.tokens[:1], *prompt.tokens[:0:-1]))
@@ -77,7 +83,7 @@ class Contrast:
 
     Prompts come in an order drawn from `name`, and so do the arms of each block, of which half begin with the baseline.
     One prompt is decoded before anything else has seen it, again, and once more in the end: what a method carries over
-    from one run to the next shows there.
+    from one run to the next shows there. All contexts are made `measure.contexts` times in the course of the blocks.
     """
 
     def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
@@ -88,6 +94,7 @@ class Contrast:
         self.tasks = [replace(task, block=block) for block, task in enumerate(self.order.sample(found, len(found)))]
         halves = [block % 2 == 0 for block in range(len(found))]
         self.baseline_first = self.order.sample(halves, len(halves))
+        self.anew = renewed(len(self.tasks), config.measure.contexts)
         self.carried = self.tasks[-1]
         unseen = (prompt for prompt in prompts if prompt not in self.carried.prompts)
         self.arms = Arms(model, config, next(unseen, unlike(prompts[0])).tokens)
@@ -100,7 +107,7 @@ class Contrast:
             self._warm_up()
             self._carry(0)
             self._carry(1)
-            again = self._chosen(self.config.measure.again_blocks)
+            again = self._in_each_context(self.config.measure.again_blocks)
             controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
             for done, task in enumerate(self.tasks):
                 self._block(task, task.block in again, task.block in controlled)
@@ -126,6 +133,16 @@ class Contrast:
     def _chosen(self, count: int) -> set[int]:
         """Blocks drawn for a control."""
         return set(self.order.sample(range(len(self.tasks)), min(count, len(self.tasks))))
+
+    def _in_each_context(self, count: int) -> set[int]:
+        """Blocks drawn for A/A, as many of each set of contexts."""
+        place = {block: sum(block >= first for first in self.anew) for block in range(len(self.tasks))}
+        drawn, turn = self.order.sample(range(len(self.tasks)), len(self.tasks)), Counter[int]()
+        ranked: list[tuple[int, int]] = []
+        for block in drawn:
+            ranked.append((turn[place[block]], block))
+            turn[place[block]] += 1
+        return {block for _, block in sorted(ranked, key=lambda one: one[0])[:count]}
 
     def _warm_up(self) -> None:
         """Every arm once, short, so that each width that will be timed has been decoded.
@@ -155,10 +172,14 @@ class Contrast:
         """Run an arm once and keep it."""
         number = len(self.result.tables["runs"])
         trace = self.arms.run("treatment" if arm == "carry" else arm, task, seed, number, known, length)
-        self.result.add(run_row(trace, arm, task, order, seed, length, self.sample, self.arms.tally), trace)
+        row = run_row(trace, arm, task, order, seed, length, self.sample, self.arms.tally)
+        self.result.add(replace(row, context=self.arms.made - 1), trace)
         return trace
 
     def _block(self, task: Task, again: bool, controls: bool) -> None:
+        if task.block in self.anew:
+            self.arms.renew()
+            self._warm_up()
         arms = ["baseline", "treatment", *(["again"] if again else []), *(self.arms.controls() if controls else [])]
         self.order.shuffle(arms)
         first, second = sorted((arms.index("baseline"), arms.index("treatment")))

@@ -141,19 +141,39 @@ def _series(ctx: Context, batches: Iterator[Batch], layout: str, half: int) -> l
     return [replace(step, settled=int(place >= first)) for place, step in enumerate(found)]
 
 
-def memory_by_streams(model: Model, config: Config, kv_bytes_per_token: int, state_bytes: int) -> list[dict[str, Any]]:
-    """Bytes of a context's buffers for 1, 2, 3, 4 and 8 streams, beside what the model's metadata says they take."""
+def memory_by_streams(model: Model, config: Config, kv_bytes_per_token: int, state_bytes: int,
+                      look: Callable[[], dict[str, int]] = dict) -> list[dict[str, Any]]:  # fmt: skip
+    """Bytes of a context's buffers for 1, 2, 3, 4 and 8 streams, beside what the model's metadata says they take.
+
+    `look` tells what the process and the card hold. It is asked before a context is made and when it has decoded a
+    token of every stream, so that what it took has been touched.
+    """
     rows = []
+    for streams in (*_STREAMS, 1):  # weights are paged in, what is made once is made, and the widest is gone again
+        _held_by(model, config, streams, look)
     for streams in _STREAMS:
-        ctx = model.context(context_spec(config, streams, streams))
-        facts = ctx.facts()
-        ctx.close()
+        before = {f"{name}_before": value for name, value in look().items()}
+        facts, held = _held_by(model, config, streams, look)
         measured = facts["kv_bytes"] + facts["state_bytes"]
         rows.append({
             "streams": streams, "n_ctx": facts["n_ctx_seq"], "kv_bytes": facts["kv_bytes"],
             "state_bytes": facts["state_bytes"], "compute_bytes": facts["compute_bytes"],
+            "output_bytes": facts["output_bytes"],
             "computed_kv_bytes": kv_bytes_per_token * facts["n_ctx_seq"] * streams,
             "computed_state_bytes": state_bytes * streams, "measured_bytes": measured,
-            "per_stream_bytes": measured / streams,
+            "per_stream_bytes": measured / streams, **held, **before,
         })  # fmt: skip
     return rows
+
+
+def _held_by(model: Model, config: Config, streams: int,
+             look: Callable[[], dict[str, int]]) -> tuple[dict[str, Any], dict[str, int]]:  # fmt: skip
+    """Facts about a context of so many streams, and what is held beside it."""
+    ctx = model.context(context_spec(config, streams, streams))
+    try:
+        token = model.tokenize(TEXT)[0]
+        ctx.decode([token] * streams, [0] * streams, range(streams), None)
+        ctx.greedy()  # whoever reads what it gave waits for it
+        return ctx.facts(), look()
+    finally:
+        ctx.close()

@@ -17,7 +17,7 @@ from bench.errors import UserError, innermost_frame
 from bench.plan.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
 from bench.records.cells import write_cell
 from bench.run.arms import Prompt
-from bench.run.engines import engine
+from bench.run.engines import engine, offloads
 from pti_loop.engine import Model
 from pti_loop.gguf.file import GgufFile
 
@@ -26,12 +26,15 @@ _GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfi
 
 Measured = tuple[dict[str, Any], dict[str, list[Any]]]
 """Facts, and rows of each table."""
+CONTEXTS_ON_A_GPU = 3
+"""How many times contexts are made in a cell whose layers are offloaded: there two of one kind differ by 1 to 2 %."""
 _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
 
 
 def config_of(values: dict[str, Any]) -> Config:
     """Config from the plain values of a job."""
     known = {key: value for key, value in values.items() if key in Config.__dataclass_fields__}
+    known["measure"] = {"sharp": False} | dict(known.get("measure") or {})  # left out where it is off
     if "method" in known:
         known["method"] = {key: known["method"][key] for key in ("name", "parameters")}
     return Config(**{key: _GROUPS[key](**value) if key in _GROUPS else value for key, value in known.items()})
@@ -46,6 +49,7 @@ def measure_cell(job: dict[str, Any]) -> Measured:
     """Measure one cell. Returns (facts, tables)."""
     from bench.host.clocks import Clocks
     from bench.host.neighbours import Neighbours
+    from bench.run.sharp import grade_sharp
     from pti_loop.gguf import file as gguf_file
 
     config = config_of(job["config"])
@@ -72,8 +76,14 @@ def measure_cell(job: dict[str, Any]) -> Measured:
         speed["repeats"] += again["repeats"]
         speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
     facts |= {"model": _model_facts(model, file, config) | sizes, "bandwidth": speed, "clocks": clocks.note,
-              "process": _process(facts, model)}  # fmt: skip
+              "process": _process(facts, config.temperature)}  # fmt: skip
+    prompts = tokenized(model, config) if job["kind"] == "contrast" else []
+    on_card = bool(model.facts()["layers_offloaded"])
     model.close()
+    if prompts:
+        sharp = grade_sharp(runs, config, prompts, file, job["cell"], on_card, progress)
+        facts |= {"sharp": sharp.facts} if sharp.facts else {}
+        tables |= {"sharp": sharp.rows}
     return facts, tables
 
 
@@ -109,6 +119,8 @@ def _contrast(model: Model, config: Config, job: dict[str, Any], sizes: dict[str
               sample: Callable[[], tuple[float, ...]]) -> Measured:  # fmt: skip
     from bench.run.contrast import Contrast
 
+    if not config.measure.contexts:
+        config.measure.contexts = CONTEXTS_ON_A_GPU if offloads(config) else 1
     result = Contrast(model, config, tokenized(model, config), job["cell"], sample, progress).run()
     names = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
     result.facts["memory"] = {
@@ -123,12 +135,24 @@ def _profile(model: Model, config: Config, job: dict[str, Any], sizes: dict[str,
     from bench.run.peer_programs import compare_with_peers
 
     held = sizes["kv_bytes_per_token"], sizes["state_bytes_per_sequence"]
-    facts = {"memory_by_streams": step_times.memory_by_streams(model, config, *held)}
+    facts: dict[str, Any] = {
+        "memory_by_streams": step_times.memory_by_streams(model, config, *held, look=_held)}
     steps = step_times.step_costs(model, config, job["cell"], progress)
     for name, program in job["peers"].items():
         setattr(config.peers, name, program)
     facts["peers"] = compare_with_peers(model, Path(job["model_path"]), config, progress)
     return facts, {"steps": steps}
+
+
+def _held() -> dict[str, int]:
+    """What this process holds (its share of what it shares, all that it maps), and what the cards hold."""
+    from bench.host.card_memory import card_memory
+    from bench.host.memory import give_back, process_memory
+
+    give_back()
+    process, card = process_memory(), card_memory()
+    held = {"rss_bytes": process.rss, "process_bytes": process.pss or process.rss}
+    return held | ({"card_bytes": card.used} if card else {})
 
 
 def _model_facts(model: Model, file: GgufFile, config: Config) -> dict[str, Any]:
@@ -138,16 +162,18 @@ def _model_facts(model: Model, file: GgufFile, config: Config) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _process(facts: dict[str, Any], model: Model) -> dict[str, Any]:
-    """Peak resident bytes of this process, and what of it llama.cpp's own buffers and mapped weights are."""
+def _process(facts: dict[str, Any], temperature: float) -> dict[str, Any]:
+    """Peak resident bytes of this process and what of it llama.cpp's own buffers are, and what drew its tokens."""
     from bench.host.memory import process_memory
+    from pti_loop.sampling import drawn_by
 
     used = process_memory()
     buffers = sum(
         engine[name] for engine in facts.get("engine", {}).values()
         for name in ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
     )  # fmt: skip
-    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers}
+    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers,
+            "draws": drawn_by() if temperature else "argmax"}  # fmt: skip
 
 
 def run(job: dict[str, Any]) -> int:

@@ -21,12 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from bench.durations import clock_text
 from bench.errors import UserError
-from bench.setup import toolchain
-from pti_loop.user_cache import user_cache
+from bench.setup import engine_wheel, toolchain
 
 if TYPE_CHECKING:  # read when they are needed, after the check that this Python is new enough for them
     from bench.host.pins import Pins
-    from bench.setup.steps import Steps
 
 MINIMUM_PYTHON = (3, 11)
 STAMP = "bench-setup.json"
@@ -35,7 +33,6 @@ LOCK = ".setup.lock"
 SCHEMA = 1
 """Raise it when this file installs something differently, so that environments made before are brought up to date."""
 _SCRUBBED = ("CMAKE_ARGS", "FORCE_CMAKE", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PYTHONHOME", "PYTHONPATH")
-_KEPT_IN_KEY = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "CUDACXX", "CUDAARCHS", "HIPCXX", "HIP_PATH")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -60,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--venv", type=Path, default=Path(os.environ.get("VENV") or ".venv"), help="where; .venv")
     parser.add_argument("--model", help="also install the packages of this model of configs/model")
     parser.add_argument("--extra", help="also install an optional extra of pyproject.toml, such as hf")
+    parser.add_argument("--kernels", help="build the engine with kernels of this project: packed (cuda only), or stock")
     parser.add_argument("--peers", action="store_true", help="also build llama-bench and llama-batched-bench")
     return parser
 
@@ -71,13 +69,14 @@ def run(options: argparse.Namespace) -> int:
     venv = options.venv.expanduser().absolute()
     stamp = read_stamp(venv)
     backend, native = choose(options.backend, options.native, stamp)
+    kernels = choose_kernels(options.kernels, backend, stamp)
     pins = pins_module.load()
-    key = setup_key(pins, backend, native)
+    key = setup_key(pins, backend, native, kernels)
     if stamp.get("key") != key:
         _check_machine(pins, venv, backend, native)
         with _locked(venv):
             if read_stamp(venv).get("key") != key:
-                _install(pins, venv, backend, native, key)
+                _install(pins, venv, backend, native, kernels, key)
     if options.model:
         _add_model(venv, options.model)
     if options.extra:
@@ -96,11 +95,31 @@ def choose(backend: str | None, native: bool | None, stamp: Mapping[str, Any]) -
     return backend or stamp.get("backend", "cpu"), bool(native)
 
 
-def setup_key(pins: Pins, backend: str, native: bool) -> str:
+def choose_kernels(asked: str | None, backend: str, stamp: Mapping[str, Any]) -> str:
+    """The project's kernels that are built into the engine: as asked, else as installed; an empty text for none.
+
+    Raises `UserError` for kernels that there are not, or that the backend cannot run.
+    """
+    from bench.errors import nearest
+    from bench.setup.packed_source import KERNELS
+
+    kernels = stamp.get("kernels", "") if asked is None and backend == stamp.get("backend") else asked or ""
+    if kernels in ("", "stock"):
+        return ""
+    if kernels not in KERNELS:
+        raise UserError(f"kernels '{kernels}' are none of this project: {nearest(kernels, KERNELS)}")
+    if backend != "cuda":
+        raise UserError(f"the {kernels} kernels need int8 matrix units of NVIDIA: use BACKEND=cuda, not {backend}")
+    return kernels
+
+
+def setup_key(pins: Pins, backend: str, native: bool, kernels: str = "") -> str:
     """Digest of everything that, when it changes, makes the environment stale."""
     from bench.host.pins import ROOT, digest
+    from bench.setup.packed_source import kernels_digest
 
-    return digest(SCHEMA, vars(pins), backend, native, str(ROOT), sys.version_info[:2])
+    ours = [kernels, kernels_digest()] if kernels else []
+    return digest(SCHEMA, vars(pins), backend, native, str(ROOT), sys.version_info[:2], *ours)
 
 
 def read_stamp(venv: Path) -> dict[str, Any]:
@@ -153,7 +172,7 @@ class _locked:
         self.file.close()
 
 
-def _install(pins: Pins, venv: Path, backend: str, native: bool, key: str) -> None:
+def _install(pins: Pins, venv: Path, backend: str, native: bool, kernels: str, key: str) -> None:
     from bench.host import pins as pins_module
     from bench.setup.steps import Steps
 
@@ -172,7 +191,7 @@ def _install(pins: Pins, venv: Path, backend: str, native: bool, key: str) -> No
     steps.run(f"pip {pins.pip}", [*pip, "install", f"pip=={pins.pip}"], env)
     architectures = toolchain.gpu_architectures(backend)
     settings = pins_module.build_settings(pins, backend, native, architectures)
-    wheel = _engine_wheel(pins, settings, venv, pip, steps, env, native, backend)
+    wheel = engine_wheel.built(pins, settings, venv, pip, steps, env, native, backend, kernels)
     (venv / "requirements.txt").write_text(pins_module.requirements(pins))
     # All builds of the engine have one version, so without --force-reinstall pip would keep one with other settings.
     steps.run("installing the engine", [*pip, "install", "--no-deps", "--force-reinstall", wheel], env)
@@ -181,7 +200,8 @@ def _install(pins: Pins, venv: Path, backend: str, native: bool, key: str) -> No
     _site_packages(venv).joinpath("pti-bench.pth").write_text(f"{pins_module.ROOT}\n")
     steps.run("loading the engine", [python_of(venv), "-c", "import llama_cpp, bench, pti_loop"], env)
     stamp = {
-        "key": key, "backend": backend, "native": native, "settings": settings, "python": platform.python_version(),
+        "key": key, "backend": backend, "native": native, "kernels": kernels, "settings": settings,
+        "python": platform.python_version(),
         "seconds": round(time.monotonic() - start, 1),
     }  # fmt: skip
     _write_whole(venv / STAMP, json.dumps(stamp, indent=1))
@@ -242,59 +262,6 @@ def build_environment(environ: Mapping[str, str]) -> dict[str, str]:
         home = toolchain.first_line(["hipconfig", "-l"])
         env.update({"HIPCXX": f"{home}/clang", "HIP_PATH": toolchain.first_line(["hipconfig", "-R"])} if home else {})
     return env
-
-
-def _engine_wheel(pins: Pins, settings: dict[str, str], venv: Path, pip: list[object], steps: Steps,
-                  env: dict[str, str], native: bool, backend: str) -> Path:  # fmt: skip
-    """The engine built with these settings: from the folder of earlier builds, or built into it."""
-    from bench.host.pins import ENGINE, engine_requirement
-
-    label = f"building the engine ({pins.engine})"
-    folder = _wheel_folder(venv) / wheel_key(pins, settings, native, backend, env)
-    if found := sorted(folder.glob("llama_cpp_python-*.whl")):
-        steps.skip(label, f"built earlier, {found[0].parent}")
-        return found[0]
-    requirement = venv / "engine.txt"
-    requirement.write_text(engine_requirement(pins, settings) + "\n")
-    part = folder.with_name(f"{folder.name}.part-{os.getpid()}")
-    try:
-        # -v makes pip pass on ninja's lines, which the progress is read from.
-        steps.run(label, [*pip, "wheel", "-v", "--no-cache-dir", "--no-deps", "--no-binary", ENGINE, "-w", part,
-                          "-r", requirement], env)  # fmt: skip
-        os.replace(part, folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    return next(folder.glob("llama_cpp_python-*.whl"))
-
-
-def wheel_key(pins: Pins, settings: Mapping[str, str], native: bool, backend: str, env: Mapping[str, str]) -> str:
-    """Digest of what a built engine depends on: settings, compilers, C library and, for a native build, the CPU."""
-    from bench.host.pins import digest
-
-    tools = [toolchain.first_line([toolchain.compiler(env), "--version"])]
-    if backend != "cpu":
-        tools += [toolchain.first_line(["nvcc", "--version"]), toolchain.first_line(["hipconfig", "--version"])]
-    cpu = _cpu_flags() if native else ""
-    kept = {name: env.get(name, "") for name in _KEPT_IN_KEY}
-    return digest(pins.engine, settings, tools, platform.machine(), platform.libc_ver(), cpu, kept)
-
-
-def _cpu_flags() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
-
-
-def _wheel_folder(venv: Path) -> Path:
-    folder = user_cache() / "pti-bench" / "wheels"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = venv / "wheels"
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder if os.access(folder, os.W_OK) else venv
 
 
 def _site_packages(venv: Path) -> Path:

@@ -12,10 +12,10 @@ struct Args {
     void *work;          // of softmax and verify: 64 pairs of words for each row
     int64_t bytes;       // of a plain read or copy
     int rows, cols, n;   // n: activation vectors
-    int format;          // 0 Q8_0, 1 Q6_K, 2 Q5_K
+    int format;          // of `Format`
     int kind;            // which kernel of a family
     int grid, block;     // of a plain read or copy; packed: block
 };
 
-enum Format { Q8_0 = 0, Q6_K = 1, Q5_K = 2 };
+enum Format { Q8_0 = 0, Q6_K = 1, Q5_K = 2, Q4_K = 3 };
 enum Status { DONE = 0, BAD_ARGUMENT = -1 };

@@ -213,32 +213,14 @@ template <int WIDTH> struct Tile<Q6_K, WIDTH> {
     }
 };
 
-template <int WIDTH> struct Tile<Q5_K, WIDTH> {
+// What Q5_K and Q4_K have in common: a scale and a minimum for each 32 columns. `upper` and `lower` hold those of rows g
+// and g + 8. VALUES times the value is what `values` of a format gives.
+template <int WIDTH> struct Superblock {
     static constexpr int PHASES = phases_of(WIDTH);
-    uint4 q[4], upper, lower;
-    uint2 rest[2];
+    uint4 upper, lower;
 
-    __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            const uint8_t *base = tile + h * 1280;
-            q[2 * h] = load_once(base + l.index * 16), q[2 * h + 1] = load_once(base + 512 + l.index * 16);
-            rest[h] = load_once_8(base + 1024 + l.index * 8);
-        }
-        upper = load_once(tile + 2560 + l.g * 16), lower = load_once(tile + 2560 + (l.g + 8) * 16);
-    }
-    __device__ __forceinline__ uint32_t word(int h, int i) const {
-        return i < 4 ? word_of(q[2 * h], i) : i < 8 ? word_of(q[2 * h + 1], i - 4) : i == 8 ? rest[h].x : rest[h].y;
-    }
-    // Columns 32 j.., eight times each value.
-    __device__ __forceinline__ uint4 values(int j) const {
-        int h = j / 4, first = j / 2 % 2 * 5;
-        uint32_t p0 = word(h, first), p1 = word(h, first + 1), p2 = word(h, first + 2);
-        uint32_t p3 = word(h, first + 3), p4 = word(h, first + 4);
-        if (j % 2 == 0) return make_uint4(p0 & 0xf8f8f8f8u, p1 & 0xf8f8f8f8u, p2 & 0xf8f8f8f8u, p3 & 0xf8f8f8f8u);
-        return make_uint4(p4 & 0xf8f8f8f8u, ((p0 << 5) & 0xe0e0e0e0u) | ((p3 << 2) & 0x18181818u),
-                          ((p1 << 5) & 0xe0e0e0e0u) | ((p4 << 2) & 0x18181818u),
-                          ((p2 << 5) & 0xe0e0e0e0u) | ((p3 << 4) & 0x10101010u) | ((p4 << 3) & 0x08080808u));
+    __device__ __forceinline__ void load_scales(const uint8_t *rows, const Lane &l) {
+        upper = load_once(rows + l.g * 16), lower = load_once(rows + (l.g + 8) * 16);
     }
 
     // The minima: 8 of them a row, times the sums of the activations, in two parts that tf32 holds.
@@ -254,7 +236,9 @@ template <int WIDTH> struct Tile<Q5_K, WIDTH> {
         mma_tf32(out, a, s0 - h0, s1 - h1);
     }
 
-    __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) const {
+    template <int VALUES, class Format>
+    __device__ __forceinline__ void multiply_by(const Format &tile, const Chunk<WIDTH> &x, float (&acc)[4],
+                                                const Lane &l) const {
         float inner[4] = {}, least[4] = {};
 #pragma unroll
         for (int k = 0; k < 4 / PHASES; ++k) {
@@ -262,8 +246,8 @@ template <int WIDTH> struct Tile<Q5_K, WIDTH> {
 #pragma unroll
             for (int p = 0; p < PHASES; ++p) {
                 uint4 b = x.quants(k * PHASES + p, l);
-                mma_u8(c[0], values(2 * k * PHASES + p), b.x, b.y);
-                mma_u8(c[1], values(2 * k * PHASES + PHASES + p), b.z, b.w);
+                mma_u8(c[0], tile.values(2 * k * PHASES + p), b.x, b.y);
+                mma_u8(c[1], tile.values(2 * k * PHASES + PHASES + p), b.z, b.w);
             }
             float4 s = x.scale(k, l);
 #pragma unroll
@@ -281,11 +265,62 @@ template <int WIDTH> struct Tile<Q5_K, WIDTH> {
         }
         minima(x, least, l);
         float2 du = halves(upper.w), dl = halves(lower.w);
-        constexpr float Q = 1.0f / 32, M = 1.0f / 4;
+        constexpr float Q = 1.0f / (4 * VALUES), M = 1.0f / 4;
         acc[0] += du.x * Q * inner[0] - du.y * M * least[0];
         acc[1] += du.x * Q * inner[1] - du.y * M * least[1];
         acc[2] += dl.x * Q * inner[2] - dl.y * M * least[2];
         acc[3] += dl.x * Q * inner[3] - dl.y * M * least[3];
+    }
+};
+
+template <int WIDTH> struct Tile<Q5_K, WIDTH> : Superblock<WIDTH> {
+    uint4 q[4];
+    uint2 rest[2];
+
+    __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const uint8_t *base = tile + h * 1280;
+            q[2 * h] = load_once(base + l.index * 16), q[2 * h + 1] = load_once(base + 512 + l.index * 16);
+            rest[h] = load_once_8(base + 1024 + l.index * 8);
+        }
+        this->load_scales(tile + 2560, l);
+    }
+    __device__ __forceinline__ uint32_t word(int h, int i) const {
+        return i < 4 ? word_of(q[2 * h], i) : i < 8 ? word_of(q[2 * h + 1], i - 4) : i == 8 ? rest[h].x : rest[h].y;
+    }
+    // Columns 32 j.., eight times each value.
+    __device__ __forceinline__ uint4 values(int j) const {
+        int h = j / 4, first = j / 2 % 2 * 5;
+        uint32_t p0 = word(h, first), p1 = word(h, first + 1), p2 = word(h, first + 2);
+        uint32_t p3 = word(h, first + 3), p4 = word(h, first + 4);
+        if (j % 2 == 0) return make_uint4(p0 & 0xf8f8f8f8u, p1 & 0xf8f8f8f8u, p2 & 0xf8f8f8f8u, p3 & 0xf8f8f8f8u);
+        return make_uint4(p4 & 0xf8f8f8f8u, ((p0 << 5) & 0xe0e0e0e0u) | ((p3 << 2) & 0x18181818u),
+                          ((p1 << 5) & 0xe0e0e0e0u) | ((p4 << 2) & 0x18181818u),
+                          ((p2 << 5) & 0xe0e0e0e0u) | ((p3 << 4) & 0x10101010u) | ((p4 << 3) & 0x08080808u));
+    }
+    __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) const {
+        this->template multiply_by<8>(*this, x, acc, l);
+    }
+};
+
+template <int WIDTH> struct Tile<Q4_K, WIDTH> : Superblock<WIDTH> {
+    uint4 q[4];
+
+    __device__ __forceinline__ void load(const uint8_t *tile, const Lane &l) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) q[i] = load_once(tile + i * 512 + l.index * 16);
+        this->load_scales(tile + 2048, l);
+    }
+    // Columns 32 j...
+    __device__ __forceinline__ uint4 values(int j) const {
+        const uint4 &v = q[j / 2];
+        const int shift = j % 2 * 4;
+        return make_uint4((v.x >> shift) & 0x0f0f0f0fu, (v.y >> shift) & 0x0f0f0f0fu, (v.z >> shift) & 0x0f0f0f0fu,
+                          (v.w >> shift) & 0x0f0f0f0fu);
+    }
+    __device__ __forceinline__ void multiply(const Chunk<WIDTH> &x, float (&acc)[4], const Lane &l) const {
+        this->template multiply_by<1>(*this, x, acc, l);
     }
 };
 #endif

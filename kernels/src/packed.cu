@@ -6,6 +6,7 @@
 #include "args.h"
 #include "consume.h"
 #include "device.h"
+#include "walk.h"
 
 constexpr int MAX_WARPS = 16;
 
@@ -28,41 +29,16 @@ __device__ __forceinline__ void store(const Args &a, int tile, const Lane &l, fl
 #define MOST_REGISTERS __maxnreg__(96)
 #endif
 
-#if HAS_MMA
-// Where a warp's tiles lie, one after the other, and the activations for them.
-template <int FORMAT, int WIDTH> struct Walk {
-    const uint8_t *from;
-    Chunk<WIDTH> chunk;
-    int left, each, step;  // superblocks that are left, and between two of this warp; bytes between them
-
-    __device__ __forceinline__ Walk(const Args &a, int warp, int warps) {
-        const int tiles = gridDim.x, tile = blockIdx.x, superblocks = a.cols / TILE_COLS;
-        const int group = tile / GROUP_TILES, members = min(GROUP_TILES, tiles - group * GROUP_TILES);
-        each = warps, step = each * members * tile_bytes(FORMAT), left = superblocks - warp;
-        int64_t at = int64_t(group) * superblocks * GROUP_TILES + tile % GROUP_TILES + warp * members;
-        from = reinterpret_cast<const uint8_t *>(a.w) + at * tile_bytes(FORMAT);
-        chunk.base = reinterpret_cast<const uint8_t *>(a.x) + warp * chunk_bytes(WIDTH);
-    }
-    __device__ __forceinline__ void next() {
-        left -= each, from += step, chunk.base += each * chunk_bytes(WIDTH);
-    }
-};
-#endif
-
 template <int FORMAT, int WIDTH> __global__ void MOST_REGISTERS gemv_packed(const __grid_constant__ Args a) {
 #if HAS_MMA
     __shared__ float4 parts[MAX_WARPS * LANES];
     const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES, warps = blockDim.x / LANES;
     const Lane l = Lane::of<WIDTH>(lane);
-    float acc[4] = {};
-#pragma unroll 1
-    for (Walk<FORMAT, WIDTH> walk(a, warp, warps); walk.left > 0; walk.next()) {
-        Tile<FORMAT, WIDTH> tile;
-        tile.load(walk.from, l);
-        tile.multiply(walk.chunk, acc, l);
-    }
-    over_phases<WIDTH>(acc);
-    float4 sum = make_float4(acc[0], acc[1], acc[2], acc[3]);
+    float acc[1][4] = {};
+    Walk<FORMAT, WIDTH> walk(blockIdx.x, gridDim.x, a.cols / TILE_COLS, warp, warps);
+    walk.multiply(static_cast<const uint8_t *>(a.w), static_cast<const uint8_t *>(a.x), 0, acc, l, [] {});
+    over_phases<WIDTH>(acc[0]);
+    float4 sum = make_float4(acc[0][0], acc[0][1], acc[0][2], acc[0][3]);
     parts[threadIdx.x] = sum;
     __syncthreads();
     if (warp > 0) return;
@@ -93,6 +69,7 @@ extern "C" int launch_packed(const Args *a, void *stream) {
     if (a->format == Q8_0) return choose<Q8_0>(*a, cudaStream_t(stream));
     if (a->format == Q6_K) return choose<Q6_K>(*a, cudaStream_t(stream));
     if (a->format == Q5_K) return choose<Q5_K>(*a, cudaStream_t(stream));
+    if (a->format == Q4_K) return choose<Q4_K>(*a, cudaStream_t(stream));
     return BAD_ARGUMENT;
 }
 #else

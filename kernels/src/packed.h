@@ -13,6 +13,8 @@
 //       5 = low(0) << 2 | low(3) >> 1, 6 = low(1) << 2 | low(4) >> 1, 7 = low(2) << 2 | (low(3) & 1) << 1 | low(4) & 1.
 //       Then, a row, four words: 4 sc(0..3), 4 sc(4..7), 4 m(0..3) in the upper six bits of each byte, with m(4..7) in
 //       the lower bits, highest first; f16 d, f16 dmin.
+//   Q4_K, 2304 bytes: [4 pairs of blocks][32 lanes][4 words]: the lower nibble of each byte is of the first block of 32
+//       columns, the upper one of the second. Then, a row, four words as in Q5_K.
 //
 // Activations: a chunk for each 256 columns. With G = 8 / width phases (consume.h), 4 at most, block 2 k G + h G + p
 // of its eight blocks of 32 is half h of pair k G + p: int8 [4 pairs][width][t][half][columns 4t.., 16 + 4t..], float
@@ -29,5 +31,5 @@ __host__ __device__ constexpr int phases_of(int width) { return 8 / scale_stride
 __host__ __device__ constexpr int chunk_scales(int width) { return 256 * width; }
 __host__ __device__ constexpr int chunk_bytes(int width) { return 256 * width + 64 * scale_stride(width); }
 __host__ __device__ constexpr int tile_bytes(int format) {
-    return format == Q8_0 ? 4352 : format == Q6_K ? 3360 : 2816;
+    return format == Q8_0 ? 4352 : format == Q6_K ? 3360 : format == Q5_K ? 2816 : 2304;
 }

@@ -1,17 +1,7 @@
 // Activations to int8 with one float scale for 32 values, before the GEMV, as llama.cpp does it. Two layouts:
 // plain planes for the dp4a kernels, and chunks of 256 values in the order in which the matrix units take them.
 #include "args.h"
-#include "device.h"
-#include "packed.h"
-
-// A group of 32 lanes quantises one block of 32 values. The zero block has scale 0.
-// The sum is that of the quantised values: a minimum taken off every weight then cancels in the error too.
-__device__ __forceinline__ int quantise_lane(float v, float &scale, float &sum) {
-    scale = group_max(fabsf(v)) / 127.0f;
-    int q = scale == 0.0f ? 0 : __float2int_rn(v / scale);
-    sum = scale * group_sum(float(q));
-    return q;
-}
+#include "quantise.h"
 
 // x: [n][cols] floats. q: [n][cols] int8, scale and sum: [n][cols / 32]; sums follow the scales.
 extern "C" __global__ void quantise_plain(const float *x, int8_t *q, float *scales, int cols, int n) {
@@ -34,17 +24,8 @@ extern "C" __global__ void quantise_chunks(const float *x, uint8_t *out, int col
     int per_column = cols / 32;
     if (block >= width * per_column) return;
     int column = block / per_column, b = block % per_column;
-    uint8_t *chunk = out + int64_t(b / 8) * chunk_bytes(width);
-    int j = b % 8, quarter = lane % 16, phases = phases_of(width);
-    int pair = j / (2 * phases) * phases + j % phases, half = j / phases % 2;
-    float scale, sum;
-    int v = quantise_lane(column < n ? x[int64_t(column) * cols + b * 32 + lane] : 0.0f, scale, sum);
-    chunk[(pair * width + column) * 64 + quarter / 4 * 16 + half * 8 + lane / 16 * 4 + quarter % 4] = uint8_t(v);
-    if (lane == 0) {
-        float *scales = reinterpret_cast<float *>(chunk + chunk_scales(width));
-        scales[(pair * (scale_stride(width) / 2) + column / 2) * 4 + half * 2 + column % 2] = scale;
-        scales[(8 + j) * scale_stride(width) + column] = sum;
-    }
+    float v = column < n ? x[int64_t(column) * cols + b * 32 + lane] : 0.0f;
+    quantise_to_chunk(v, out, b, column, lane, width);
 }
 
 extern "C" int launch_quantise(const Args *a, void *stream) {

@@ -62,7 +62,9 @@ class LlamaContext:
         self._end = np.array(model.end_tokens, dtype=np.intp)
         self._logits_at = _address_of_logits()
         self._outputs = 0
+        self._rows: Sequence[int] = ()
         self._views: dict[tuple[int, int, int], NDArray[np.float32]] = {}
+        self._places: dict[int, NDArray[np.intp]] = {}
         if spec.hidden:
             self._keep_hidden(every_row=True)
         self._check_room()
@@ -133,6 +135,7 @@ class LlamaContext:
               outputs: Sequence[int] | None) -> None:  # fmt: skip
         """Lay out the batch. Raises `EngineError` for more rows of logits than llama.cpp made room for: it aborts."""
         self._outputs = self._batch.fill(tokens, positions, sequences, outputs)
+        self._rows = range(len(tokens)) if outputs is None else outputs
         if self._outputs > self.spec.n_outputs:
             raise EngineError(too_many_outputs(self._outputs, self.spec.n_outputs))
 
@@ -149,8 +152,14 @@ class LlamaContext:
         Raises `EngineError` when the last decode left none.
         """
         view = self.scores()
-        view[:, self._end] = -np.inf
+        view.reshape(-1)[self._banned(len(view))] = -np.inf
         return view
+
+    def _banned(self, rows: int) -> NDArray[np.intp]:
+        """Places of the end tokens in the buffer: indexing one dimension takes half the time of indexing two."""
+        if rows not in self._places:
+            self._places[rows] = (np.arange(rows)[:, None] * self.n_vocab + self._end).reshape(-1)
+        return self._places[rows]
 
     def scores(self) -> NDArray[np.float32]:
         """The same (n_outputs, n_vocab) with the end-of-generation columns as the model has them, until `logits` runs.
@@ -187,8 +196,8 @@ class LlamaContext:
     def greedy(self) -> list[int]:
         """Argmax token of every output row, lowest id on a tie; taken by the engine's graph when it samples."""
         if self._samplers:
-            rows = np.flatnonzero(self._batch.out[: self._batch.struct.n_tokens])
-            return [self._lib.llama_get_sampled_token_ith(self.handle, int(row)) for row in rows]
+            said = self._lib.llama_get_sampled_token_ith
+            return [said(self.handle, row) for row in self._rows]
         found: list[int] = self.logits().argmax(axis=1).tolist()
         return found
 

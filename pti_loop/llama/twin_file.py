@@ -1,4 +1,4 @@
-"""The same weights at fewer bits, made once by llama.cpp's own quantiser and kept in the user's cache.
+"""The same weights at fewer bits, or in F16, made once by llama.cpp's own quantiser and kept in the user's cache.
 
 A twin's name is the hash of its source, its kind and the engine's build, so that none of them can change behind it. It
 is written in a process of its own, which an interrupt ends at once, and renamed when it is whole. Rows that a kind's
@@ -32,6 +32,9 @@ KINDS = {
     "q6_k": 18, "q8_0": 7,
 }  # fmt: skip
 """Name -> llama.cpp's file type. Kinds that need an importance matrix are left out."""
+WIDE = "f16"
+"""The kind whose arithmetic rounds no activation to a few bits; it takes more bytes than what it is made from."""
+_FILE_TYPES = KINDS | {WIDE: 1}
 TABLES = {name.lower(): number for number, (name, block, _) in TENSOR_TYPES.items() if block > 1}
 """Types that the table of words and the output matrix may be given beside the kind's own choice, often 6 or 8 bits."""
 _PLANNED = re.compile(r"model size\s+=\s+([\d.]+) MiB.*?quant size\s+=\s+([\d.]+) MiB", re.DOTALL)
@@ -57,7 +60,24 @@ def twin(path: Path, kind: str, say: Callable[[str], None] = silent, threads: in
     room, and what the quantiser refuses.
     """
     kind = kind.lower()
+    if kind.partition("+")[0] not in KINDS:
+        raise EngineError(f"there is no twin of kind '{kind.partition('+')[0]}'; kinds are {', '.join(KINDS)}")
     _types(kind)
+    return _kept(path, kind, say, threads)
+
+
+def widened(path: Path, say: Callable[[str], None] = silent, threads: int = 0) -> Path:
+    """The same weights in F16, made and kept as a twin is. Raises `EngineError` as `twin` does."""
+    return _kept(path, WIDE, say, threads)
+
+
+def wide_bytes(file: gguf_file.GgufFile) -> int:
+    """Bytes of the tensors of `widened`, told from the header alone: rows of one dimension stay in four bytes."""
+    return sum(tensor.elements * (2 if len(tensor.shape) > 1 else 4) for tensor in file.tensors)
+
+
+def _kept(path: Path, kind: str, say: Callable[[str], None], threads: int) -> Path:
+    """The file of a kind in the cache, made where it is not there."""
     try:
         source = gguf_file.read(path)
         folder = cache_dir() / "twins"
@@ -80,11 +100,9 @@ def twin(path: Path, kind: str, say: Callable[[str], None] = silent, threads: in
 def _types(kind: str) -> tuple[int, int | None]:
     """llama.cpp's file type, and the tensor type of the tables where one is given."""
     own, plus, table = kind.partition("+")
-    if own not in KINDS:
-        raise EngineError(f"there is no twin of kind '{own}'; kinds are {', '.join(KINDS)}")
     if plus and table not in TABLES:
         raise EngineError(f"a twin's table cannot be of type '{table}'; types are {', '.join(TABLES)}")
-    return KINDS[own], TABLES[table] if plus else None
+    return _FILE_TYPES[own], TABLES[table] if plus else None
 
 
 def bytes_ratio(path: Path, other: Path) -> float:
@@ -123,7 +141,7 @@ def _plan(source: gguf_file.GgufFile, kind: str, log: str) -> tuple[float, float
     if not found:
         raise EngineError(f"llama.cpp does not say how large a {kind} twin of {source.path} would be: {_last(log)}")
     before, after = (float(size) * _MIB for size in found.groups())
-    if after >= before:
+    if after >= before and kind != WIDE:
         raise EngineError(f"a {kind} twin of {source.path} would take {after / 1e6:.1f} MB, the source takes "
                           f"{before / 1e6:.1f} MB; a twin has fewer bytes, so choose a kind of fewer bits")  # fmt: skip
     return before, after

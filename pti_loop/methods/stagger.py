@@ -16,10 +16,9 @@ from typing import Any
 from pti_loop.draft.mtp import Mtp
 from pti_loop.drafter import Source, Target
 from pti_loop.guessing import drafter
-from pti_loop.loop import Decoder, verify
+from pti_loop.loop import Decoder, Draws, verify
 from pti_loop.method import Method
 from pti_loop.parameters import Parameter, Spec, Variant
-from pti_loop.sampling import Choice
 from pti_loop.settings import Settings
 
 SPEC = Spec(
@@ -113,12 +112,13 @@ class _Stagger:
         drafted = clock()
         width = self._decode()
         decoded = clock()
-        choices = self.decoder.draws([(0, self._twin(i), self.done + i) for i in range(streams)])
+        choices = Draws(self.decoder.reader(), 0, 0, self.done, self._twin)
         verified, accepted = verify(self.tokens, choices, trace, self.done)
+        drawn = choices.upto(accepted)
         sampled = clock()
-        self._emit(choices, accepted)
+        self._emit(drawn)
         emitted = clock()
-        self._advance(choices, accepted)
+        self._advance(drawn)
         ended = clock()
         times = (drafted - began, decoded - drafted, sampled - decoded, ended - emitted, ended - began)
         trace.round("steady", width, times, (streams - 1, verified, accepted), redecoded)
@@ -142,37 +142,34 @@ class _Stagger:
         own = self.decoder.settings.draws == "independent"
         return self.decoder.guesses.twin(stream) if self.slides and own else 0
 
-    def _emit(self, choices: Sequence[Choice], accepted: int) -> None:
+    def _emit(self, drawn: Sequence[int]) -> None:
         """Say what the method says: all accepted draws, or only the confirmed one when the rest is said again later."""
-        last = accepted if self.publishes or not self.slides else 0
+        said = drawn if self.publishes or not self.slides else drawn[:1]
         exact = self.decoder.settings.stop == "tokens"
-        for i in range(last + 1):
+        for i, token in enumerate(said):
             position = self.done + i
             if exact and position >= self.decoder.settings.n_predict:
                 break
             source = "unverified" if self.slides and i > 0 else "verified"
-            self.trace.emit(0, position, choices[i].token, source)
+            self.trace.emit(0, position, token, source)
 
-    def _advance(self, choices: Sequence[Choice], accepted: int) -> None:
+    def _advance(self, drawn: Sequence[int]) -> None:
         """Slide by one after a full accept, or leave the confirmed token for the next round to rebuild from.
 
         A sliding stagger confirms one token a round, stream 0's own draw, also after a miss: what the other streams
         drew is drawn again by stream 0 later, so keeping it would keep another random number's token.
         """
-        if self.slides:
-            accepted_all, accepted = accepted == self.streams - 1, 0
-        else:
-            accepted_all = False
-        if accepted_all:
+        if self.slides and len(drawn) == self.streams:
             self.done += 1
             replace, last = self.decoder.guesses.replace, self.done - 1
-            self.tokens = [choices[0].token, *(replace(last + i, choices[i].token) for i in range(1, self.streams))]
+            self.tokens = [drawn[0], *(replace(last + i, drawn[i]) for i in range(1, self.streams))]
             return
+        confirmed = drawn[:1] if self.slides else drawn
         if self.head:
-            self.head.observe([choice.token for choice in choices[: accepted + 1]], [], accepted)
-        self.source = accepted
-        self.done += accepted + 1
-        self.tokens = [choices[accepted].token]
+            self.head.observe(confirmed, [], len(confirmed) - 1)
+        self.source = len(confirmed) - 1
+        self.done += len(confirmed)
+        self.tokens = [confirmed[-1]]
 
     def _rebuild(self, source: int, confirmed: int, startup: bool = False) -> None:
         """Stagger the streams again behind `confirmed`, which no stream holds; `source` holds all before it.

@@ -170,6 +170,29 @@ def test_output_on_a_full_disk_is_a_sentence_and_code_2(words):
     )
 
 
+def test_an_audit_whose_output_has_no_room_is_no_fault_of_the_audit() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "bench", "audit", "tests/fuzz/corpus/audit/ledger.csv"]
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2 and "cannot be written (No space left on device)" in done.stderr
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_a_standard_stream_that_is_closed_is_nobodys_file(tmp_path: Path, closed: tuple[int, ...]) -> None:
+    """The next file that is opened would get its number, and every print with it."""
+    words = "".join(f" {number}{'<' if number == 0 else '>'}&-" for number in closed)
+    code = (
+        "import os, sys; from bench import cli; "
+        f"cli.VERBS['doctor'] = lambda rest: print('out') or os.write(os.open({str(tmp_path / 'file')!r}, "
+        "os.O_WRONLY | os.O_CREAT), str(len(sys.stdin.read())).encode()) and 0; sys.exit(cli.main(['doctor']))"
+    )
+    done = subprocess.run(["sh", "-c", f'exec "$0" -c "$1"{words}', sys.executable, code], cwd=ROOT,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "file").read_text() == "0"
+    assert done.stdout == ("" if 1 in closed else "out\n")
+
+
 def test_a_reader_that_has_gone_is_not_the_answer_no():
     code = "import sys; from bench import cli; cli.VERBS['doctor'] = lambda rest: print('x' * 10**6) or 0; "
     reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)

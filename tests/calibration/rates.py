@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def judged(table: RunTable, by_text: bool) -> tuple[Both, tuple[float, float]]:
     found = settled(table)
     logs, clean = np.log(found.table.rate), found.table
     plain = mean_estimate(design.units_of(np.log(table.rate)), "prompts")
-    return both(design, logs, noise_of(logs - found.unknown, clean), by_text), plain.interval()
+    return both(design, logs, noise_of(logs, found.unknown, clean), by_text), plain.interval()
 
 
 def measure(
@@ -78,10 +79,14 @@ def measure(
 
 def verdict(made: Both, target: float) -> str:
     """What a claim is told that lies right at its edge: a claim of at least 1.05 times what is true."""
+    return ratio(_claim(float(np.exp(target)) / (1 - MARGIN)), row_of(made), "").verdict
+
+
+def row_of(made: Both) -> dict[str, Any]:
+    """A contrast as a row that claims are judged on."""
     low, high = made.told.interval()
-    published = float(np.exp(target)) / (1 - MARGIN)
-    row = {"speedup": made.told.ratio, "ci_low": low, "ci_high": high, "lossless": "identical", "model": "m"}
-    return ratio(_claim(published), row, "").verdict
+    return {"speedup": made.told.ratio, "ci_low": low, "ci_high": high, "freedom": made.told.freedom, "model": "m",
+            "lossless": "identical"}  # fmt: skip
 
 
 def _claim(published: float) -> Claim:

@@ -41,6 +41,14 @@ class Noise:
     """Of the first run of a block."""
     context: float = 0.0
     """Standard deviation of the ratio of two contexts of a cell."""
+    clocks: float = 0.0
+    """How much slower the slower of two clocks is; a run keeps the clock of the one before in four of five cases."""
+    burst: float = 0.0
+    """How much slower everything is while another process runs: one run in five, three in a row in the mean."""
+    uneven: float = 1.0
+    """Noise of a run of the treatment over that of the baseline."""
+    own_stalls: float = 0.0
+    """Share of the treatment's runs that stall by themselves, for a lognormal time of half a run in the median."""
 
 
 NOISES: dict[str, Noise] = {
@@ -51,6 +59,9 @@ NOISES: dict[str, Noise] = {
     "level steps": Noise(level=0.22),
     "heavy tails": Noise(tail=2.0),
     "first run of a block": Noise(first=-0.06),
+    "two clocks": Noise(clocks=0.2),
+    "bursts of load": Noise(burst=0.4),
+    "an arm three times as noisy": Noise(uneven=3.0),
     "all together": Noise(drift=0.003, walk=0.04, stall_rate=0.15, level=0.22, tail=3.0, first=-0.06),
 }
 
@@ -68,6 +79,11 @@ def one_in_six(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.where(rng.random(count) < 1 / 6, copied, other) - (copied + 5 * other) / 6
 
 
+def both_signs(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Half of the texts gain a quarter, the others lose it."""
+    return np.where(rng.random(count) < 0.5, 0.25, -0.25)
+
+
 def exponential(rng: np.random.Generator, count: int) -> np.ndarray:
     return rng.exponential(0.2, count) - 0.2
 
@@ -75,6 +91,7 @@ def exponential(rng: np.random.Generator, count: int) -> np.ndarray:
 TEXTS: dict[str, Texts] = {
     "alike (sd 0.03)": normal(PROMPT_SD), "sd 0.10": normal(0.10), "sd 0.30": normal(0.30),
     "one text in six copies": one_in_six, "exponential, sd 0.2": exponential,
+    "gains and losses of a quarter": both_signs,
 }  # fmt: skip
 
 
@@ -97,7 +114,8 @@ def contrast(
     logs = np.array([np.log(effect) + own[prompt] if arm == "treatment" else 0.0 for _, _, arm, prompt in layout])
     offsets = {arm: rng.normal(0.0, noise.context / np.sqrt(2)) for arm in ("baseline", "again", "treatment")}
     rates = logs + np.array([offsets[arm] for _, _, arm, _ in layout])
-    times = _times(rng, rates, noise, np.array([order == 0 for _, order, _, _ in layout]))
+    times = _times(rng, rates, noise, np.array([order == 0 for _, order, _, _ in layout]),
+                   np.array([arm == "treatment" for _, _, arm, _ in layout]))  # fmt: skip
     return _table(layout, times), Truth(float(np.log(effect) + own.mean()), float(np.log(effect)))
 
 
@@ -106,15 +124,30 @@ Place = tuple[int, int, str, int]
 
 
 def _layout(rng: np.random.Generator, prompts: int, blocks_each: int, again: int) -> list[Place]:
+    """As `bench.run.contrast` lays out: arms in random order, and half of the blocks begin with the baseline."""
     found: list[Place] = []
+    halves = rng.permutation(np.arange(prompts * blocks_each) % 2 == 0)
     for block in range(prompts * blocks_each):
         arms = ["baseline", "treatment", *(["again"] if block < again else [])]
         rng.shuffle(arms)
+        first, second = sorted((arms.index("baseline"), arms.index("treatment")))
+        arms[first], arms[second] = ("baseline", "treatment") if halves[block] else ("treatment", "baseline")
         found += [(block, order, arm, block % prompts) for order, arm in enumerate([*arms, *reversed(arms)])]
     return found
 
 
-def _times(rng: np.random.Generator, rates: np.ndarray, noise: Noise, first: np.ndarray) -> np.ndarray:
+def _stays(rng: np.random.Generator, runs: int, share: float, leave: float) -> np.ndarray:
+    """(runs,) whether a machine of two states is in the second: `share` of the time, which it leaves with `leave`."""
+    state, found = rng.random() < share, np.zeros(runs, dtype=bool)
+    for run in range(runs):
+        found[run] = state
+        state = rng.random() >= leave if state else rng.random() < leave * share / (1 - share)
+    return found
+
+
+def _times(
+    rng: np.random.Generator, rates: np.ndarray, noise: Noise, first: np.ndarray, treated: np.ndarray
+) -> np.ndarray:
     """(runs, rounds) seconds."""
     runs = len(rates)
     of_run = rng.standard_t(noise.tail, runs) * noise.run if noise.tail else rng.normal(0.0, noise.run, runs)
@@ -123,10 +156,16 @@ def _times(rng: np.random.Generator, rates: np.ndarray, noise: Noise, first: np.
         place = 0.9 * place + np.sqrt(1 - 0.81) * rng.normal(0.0, noise.walk) if noise.walk else 0.0
         walk[run] = place
     slow = np.where(rng.random(runs) < 1 / 8, noise.level, 0.0)
+    of_run = np.where(treated, noise.uneven, 1.0) * of_run
+    if noise.clocks or noise.burst:
+        slow = noise.clocks * _stays(rng, runs, 0.5, 0.2) + noise.burst * _stays(rng, runs, 0.2, 1 / 3)
     whole = of_run + walk + slow + noise.first * first + noise.drift * np.arange(runs) - rates
     times = STEP_S * np.exp(whole[:, None] + rng.normal(0.0, noise.round, (runs, ROUNDS)))
     hits = rng.poisson(noise.stall_rate * times)
     stalls: np.ndarray = times + np.where(hits > 0, rng.exponential(0.25, times.shape), 0.0)
+    if noise.own_stalls:
+        own = np.flatnonzero(treated & (rng.random(runs) < noise.own_stalls))
+        stalls[own, rng.integers(0, ROUNDS, len(own))] += 0.5 * ROUNDS * STEP_S * rng.lognormal(0.0, 0.7, len(own))
     return stalls
 
 
@@ -149,7 +188,8 @@ def _table(layout: list[Place], times: np.ndarray) -> RunTable:
         arm=np.array([place[2] for place in layout]), prompt=np.array([f"p{place[3]:02d}" for place in layout]),
         prompt_class=np.full(runs, "prose"), seed=run, n_prompt=every, n_prompt_evaluated=every,
         n_predict=every * (rounds + 1), clock_mhz=np.full(runs, np.nan), window=window, start_ns=run,
-        tokens=RunCounts(*([every * rounds] * 2), every, *([zero.astype(int)] * 3), every, zero.astype(int)),
+        draft_prefill=zero,
+        tokens=RunCounts(*([every * rounds] * 2), every, *([zero.astype(int)] * 3), every, *([zero.astype(int)] * 2)),
         rounds=every * rounds, startup_rounds=zero, startup_seconds=zero,
         seconds={name: window if name in ("decode", "total") else zero
                  for name in ("draft", "decode", "sample", "rollback", "total")},

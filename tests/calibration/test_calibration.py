@@ -8,7 +8,10 @@ import pytest
 from bench.judge.measure.stalls import settled
 from tests.calibration.advice import advised_machines
 from tests.calibration.contexts import with_contexts_known
+from tests.calibration.own_stalls import blamed
 from tests.calibration.rates import measure, within
+from tests.calibration.several import wrong
+from tests.calibration.shares import coverage
 from tests.calibration.simulation import NOISES, STEP_S, TEXTS, Noise, contrast
 
 COUNT = 120
@@ -20,6 +23,32 @@ def test_intervals_hold_the_truth_whatever_the_noise(name: str) -> None:
     # Under noise of every kind at once, what may have been noise is counted as such, which is wider than it has to be.
     assert within(found.these, 0.93, 1.0, COUNT) and within(found.like_these, 0.93, 0.985, COUNT)
     assert within(found.reproduced, 0.0, 0.025, COUNT) and within(found.refuted, 0.0, 0.025, COUNT)
+
+
+@pytest.mark.parametrize("name", ["heavy tails", "two clocks", "bursts of load", "an arm three times as noisy"])
+@pytest.mark.parametrize("design", [(1, 4), (2, 1), (30, 2)])
+def test_few_blocks_and_many_hold_it_too(name: str, design: tuple[int, int]) -> None:
+    """Stalls of a run that its twin is held for, and runs that are like the one before, made these too narrow."""
+    found = measure(21, COUNT, NOISES[name], TEXTS["alike (sd 0.03)"], *design)
+    assert within(found.these, 0.93, 0.985, COUNT)
+    assert within(found.reproduced, 0.0, 0.025, COUNT) and within(found.refuted, 0.0, 0.025, COUNT)
+
+
+def test_a_claim_of_several_rows_is_as_rarely_wrong_as_one_of_one() -> None:
+    for rows in (1, 3):
+        reproduced, refuted = wrong(22, COUNT, rows, Noise(), 6)
+        assert within(reproduced, 0.0, 0.025, COUNT) and within(refuted, 0.0, 0.025, COUNT)
+
+
+def test_shares_hold_what_texts_differ_in() -> None:
+    for texts in (3, 6, 30):
+        alone, over, _ = coverage(23, 1000, texts, 60, 0.7, 0.2)
+        assert alone < 0.6 and within(over, 0.93, 1.0, 1000)
+
+
+def test_stalls_of_one_arm_are_told_from_those_of_the_machine() -> None:
+    assert blamed(24, 60, Noise(own_stalls=0.75), (6, 1))[0] > 0.9
+    assert max(blamed(25, 100, Noise(stall_rate=0.15), (6, 1))) <= 0.05
 
 
 @pytest.mark.parametrize("name", ["one text in six copies", "exponential, sd 0.2"])

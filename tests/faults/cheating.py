@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.judge.damage import judge_whole
+from bench.judge.findings import Findings
 from bench.run.contrast import Contrast
+from bench.run.sharp import SharpContrast
 from pti_loop.parameters import declare, resolve
 from tests.faults.cheats import known_cheats
 from tests.faults.stored import Outcome, outcome
@@ -23,6 +25,8 @@ class MethodFault:
     check: str
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     verdict: str = "void"
+    noise: float = 0.0
+    """Logits that the width of a decode moves on the cell's own weights; on F16 weights it is a hundredth."""
 
 
 FAULTS = [
@@ -42,28 +46,38 @@ FAULTS = [
     MethodFault("it behaves while it is controlled", "detects", "outside"),
     MethodFault("the second most likely token at every other position", "runner_up", "lossless",
                 verdict="divergent"),
+    MethodFault("the runner-up at the first close call, where the width rounds as coarsely", "close", "sharp",
+                verdict="divergent", noise=1.2),
 ]  # fmt: skip
 
 
 def judged_method(fault: MethodFault) -> Outcome:
     """Run, store in memory and judge. A grade of `divergent` is a verdict of its own: the cell is sound."""
     with known_cheats():
-        return judged(fault.method, **fault.parameters)
+        return outcome_of(judged(fault.method, noise=fault.noise, **fault.parameters))
 
 
-def judged(name: str, streams: int = 1, temperature: float = 0.0, **parameters: Any) -> Outcome:
-    """A method of the toy engine as a report sees it."""
+def judged(name: str, streams: int = 1, temperature: float = 0.0, noise: float = 0.0, **parameters: Any) -> Findings:
+    """A method of the toy engine as a report sees it, with the grade on F16 weights where the width moves logits."""
     settings = config(name, temperature=temperature, **parameters)
     settings.streams = streams
-    result = Contrast(toy(), settings, PROMPTS, "order", lambda: (2000.0, 50.0), lambda *_: None).run()
+    result = Contrast(toy(noise=noise), settings, PROMPTS, "order", lambda: (2000.0, 50.0), lambda *_: None).run()
+    if noise:
+        result.tables["sharp"], found = SharpContrast(toy(noise=noise / 100), settings, PROMPTS, "order",
+                                                      lambda: (0.0, 0.0), lambda *_: None).graded()  # fmt: skip
+        result.facts["sharp"] = found | {"state": "graded", "type": "F16", "sha256": "f" * 64, "bytes": 1 << 20}
     own = resolve(name, parameters)
     method = {"name": name, "parameters": own, "declaration": declare(name, own, streams).as_dict()}
     facts = {**default_facts(), **result.facts}
     told = default_config(n_predict=settings.n_predict, temperature=temperature, streams=streams, seed=settings.seed)
     tables = {table: frame(table, result.tables.get(table, []))
-              for table in ("runs", "rounds", "ledger", "draws", "steps")}  # fmt: skip
-    cell = Cell(config=told | {"method": method}, facts=facts, **tables)
-    findings = judge_whole(cell, []).findings  # type: ignore[arg-type]
+              for table in ("runs", "rounds", "ledger", "draws", "steps", "sharp")}  # fmt: skip
+    told |= {"measure": {"sharp": True}} if noise else {}
+    return judge_whole(Cell(config=told | {"method": method}, facts=facts, **tables), []).findings  # type: ignore[arg-type]
+
+
+def outcome_of(findings: Findings) -> Outcome:
+    """What became of a cell; a divergent one is neither void nor sound."""
     found = outcome(findings)
     if found.verdict != "void" and findings.speedup and findings.speedup[0].lossless == "divergent":
         return Outcome("divergent", found.said)

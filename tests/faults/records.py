@@ -194,7 +194,7 @@ def _(record: Record) -> None:
     _again(record, change)
 
 
-@fault("an answer of which nothing was confirmed", LOOKUP, "verified")
+@fault("an answer of which nothing was confirmed", LOOKUP, "records")
 def _(record: Record) -> None:
     ledger = record.tables["ledger"]
     mask = record.mask("ledger", "treatment") & (ledger["round"] >= 0)

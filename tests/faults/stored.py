@@ -16,10 +16,13 @@ import yaml
 
 from bench.judge.damage import judge_whole
 from bench.judge.findings import Findings
+from bench.records import manifest
 from bench.records.cells import read_cell
 from bench.records.rows import TABLES
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+OWN = Path(__file__).parent / "cells"
+"""Cells with what those of the reference lack: counts of contexts, the carried prompt, the grade on F16 weights."""
 ROWS = tuple(TABLES)
 
 
@@ -61,17 +64,23 @@ class Record:
         """The folder of the cell below `root`."""
         folder = root / self.machine / self.cell
         folder.mkdir(parents=True)
-        (folder / "cell.yaml").write_text(yaml.safe_dump(self.config))
-        for name in ("env", "facts", "status"):
-            (folder / f"{name}.json").write_text(json.dumps(getattr(self, name)))
-        for name, rows in self.tables.items():
-            (folder / f"{name}.csv.gz").write_bytes(gzip.compress(rows.to_csv(index=False, na_rep="nan").encode(), 1))
+        contents = {"cell.yaml": yaml.safe_dump(self.config).encode()}
+        contents |= {f"{name}.json": json.dumps(getattr(self, name)).encode() for name in ("env", "facts")}
+        contents |= {f"{name}.csv.gz": gzip.compress(rows.to_csv(index=False, na_rep="nan").encode(), 1)
+                     for name, rows in self.tables.items()}  # fmt: skip
+        status = {key: value for key, value in self.status.items() if key != manifest.KEY}
+        if manifest.KEY in self.status:  # whoever edits it may write a manifest of his own, too
+            rows = {f"{name}.csv.gz": len(found) for name, found in self.tables.items()}
+            made = manifest.manifest(self.machine, self.cell, contents, rows, self.config, self.env)
+            status = manifest.sealed(status, made)
+        for name, content in (contents | {"status.json": json.dumps(status).encode()}).items():
+            (folder / name).write_bytes(content)
         return folder
 
 
 @cache
 def _texts(cell: str) -> tuple[str, str, dict[str, str], dict[str, str]]:
-    (folder,) = REFERENCE.glob(f"*/{cell}")
+    (folder,) = (path for root in (REFERENCE, OWN) for path in root.glob(f"*/{cell}"))
     parts = {name: (folder / f"{name}.json").read_text() for name in ("env", "facts", "status")}
     tables = {name: gzip.decompress((folder / f"{name}.csv.gz").read_bytes()).decode()
               for name in ROWS if (folder / f"{name}.csv.gz").exists()}  # fmt: skip

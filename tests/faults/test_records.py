@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.records import FAULTS, RecordFault
+from tests.faults.edited import FAULTS
+from tests.faults.records import RecordFault
 from tests.faults.stored import judged, record
 
 

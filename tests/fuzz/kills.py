@@ -1,9 +1,9 @@
-"""`python -m tests.fuzz.kills [COUNT]`: kill -9 at random points of a sweep, and what is left afterwards.
+"""`python -m tests.fuzz.kills [COUNT] [SEED]`: kill -9 at random points of a sweep, and what is left afterwards.
 
 The sweep is the real one; its cells are measured by a stand-in that decodes nothing, starts a peer program as the real
 worker does and writes its cell by the real writer. The parent, the worker, the peer or a process that is just writing
 is killed. Afterwards no process may be left, no lock held, no half cell readable, nothing foreign touched, and the same
-command has to finish.
+command has to finish. The last line has the number of kills by what was killed, and of each kind of fault.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from bench.errors import UserError
@@ -42,6 +44,10 @@ subprocess.Popen = Stub
 sys.exit(main(["sweep", *{WORDS!r}, *sys.argv[1:]]))
 """
 FOREIGN = (".git/HEAD", ".notes/mine", ".0123456789ab.elsewhere.1.abcdefgh.partial/cell.yaml", "notes.txt")
+PATIENCE_S = 300
+"""With a sweep; beside other work a start alone takes long."""
+KINDS = ("parent", "worker", "peer", "writing")
+FAULTS = ("half cells", "orphans", "foreign files touched", "locks held", "leftovers", "resumes wrong")
 
 
 def worker() -> int:
@@ -87,55 +93,69 @@ def start(folder: Path, mark: str) -> subprocess.Popen[str]:
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
 
 
-def once(draw: random.Random, folder: Path, mark: str) -> tuple[str, list[str]]:
-    """One kill; returns what was killed and what is wrong afterwards."""
+def kill_some(draw: random.Random, sweep: subprocess.Popen[str], mark: str, box: Path) -> list[str]:
+    """Kills in one sweep, at most one a cell, until the sweep itself is killed or ends; returns what was killed."""
+    killed: list[str] = []
+    worker, seen, tried, until = 0, 0.0, False, time.monotonic() + PATIENCE_S
+    wanted, wait = draw.choice(KINDS), draw.random() * 1.2
+    while sweep.poll() is None and time.monotonic() < until:
+        time.sleep(0.01 if worker else 0.1)
+        kinds = {kind_of(command): pid for pid, command in marked(mark).items()}
+        if kinds.get("worker", worker) != worker:
+            worker, seen, tried = kinds["worker"], time.monotonic(), False
+        writing = [path for path in box.glob(".*.partial") if "elsewhere" not in path.name]
+        target = kinds.get(draw.choice(("worker", "parent")) if wanted == "writing" and writing else wanted)
+        if not worker or tried or time.monotonic() - seen < wait or not target or (wanted == "writing" and not writing):
+            continue
+        with suppress(ProcessLookupError):
+            os.kill(target, signal.SIGKILL)
+            killed.append(wanted)
+            if target == kinds.get("parent"):
+                break
+        tried, wanted, wait = True, draw.choice(KINDS), draw.random() * 1.2
+    return killed
+
+
+def once(draw: random.Random, folder: Path, mark: str) -> tuple[list[str], list[str]]:
+    """Some kills; returns what was killed and what is wrong afterwards."""
     box = folder / "results" / "box"
     for name in FOREIGN:
         (box / name).parent.mkdir(parents=True, exist_ok=True)
         (box / name).write_text("foreign")
-    wanted = draw.choice(("parent", "worker", "peer", "writing"))
+    foreign = {name: _state(box / name) for name in FOREIGN}
     sweep = start(folder, mark)
-    killed, until, wait = "nothing", time.monotonic() + 60, draw.random() * 1.2
-    seen_worker = 0.0
-    while sweep.poll() is None and time.monotonic() < until:
-        alive = marked(mark)
-        kinds = {kind_of(command): pid for pid, command in alive.items()}
-        if "worker" in kinds:
-            seen_worker = seen_worker or time.monotonic()
-        ready = seen_worker and time.monotonic() - seen_worker > wait
-        writing = [path for path in box.glob(".*.partial") if "elsewhere" not in path.name]
-        target = kinds.get(draw.choice(("worker", "parent")) if wanted == "writing" and writing else wanted)
-        if target and ready and (wanted != "writing" or writing):
-            try:
-                os.kill(target, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-            killed = wanted
-            break
-        time.sleep(0.005)
-    sweep.communicate(timeout=60)  # where it lives, it goes on with the other cells
+    killed = kill_some(draw, sweep, mark, box)
+    sweep.communicate(timeout=PATIENCE_S)  # where it lives, it goes on with the other cells
     time.sleep(0.3)
-    wrong = [f"orphan {kind_of(command)}" for command in marked(mark).values()]
-    wrong += _left(folder, box)
+    wrong = [f"orphans: {kind_of(command)}" for command in marked(mark).values()]
+    wrong += _left(folder, box, foreign)
     again = start(folder, f"{mark}-again")
-    said, _ = again.communicate(timeout=120)
-    if again.returncode or "3 of 3 cells done" not in said:
-        wrong.append(f"resume: {again.returncode} {said[-300:]}")
-    wrong += _left(folder, box)
+    said, _ = again.communicate(timeout=PATIENCE_S)
+    if again.returncode or "3 of 3 cells done" not in said or len(cell_folders(folder / "results")) != 3:
+        wrong.append(f"resumes wrong: {again.returncode} {said[-300:]}")
+    wrong += _left(folder, box, foreign)
     if len(list(box.glob(".*"))) != 3:
-        wrong.append(f"leftovers {[path.name for path in box.glob('.*')]}")
+        wrong.append(f"leftovers: {[path.name for path in box.glob('.*')]}")
     return killed, wrong
 
 
-def _left(folder: Path, box: Path) -> list[str]:
-    wrong = [f"half cell: {found}" for place in cell_folders(folder / "results")
+def _state(path: Path) -> tuple[object, ...]:
+    """What a touched file has another one of; empty for one that is gone."""
+    if not path.is_file():
+        return ()
+    found = path.stat()
+    return path.read_bytes(), found.st_ino, found.st_mtime_ns, found.st_mode
+
+
+def _left(folder: Path, box: Path, foreign: Mapping[str, object]) -> list[str]:
+    wrong = [f"half cells: {found}" for place in cell_folders(folder / "results")
              if not isinstance(found := read_cell(place), StoredCell)]  # fmt: skip
-    wrong += [f"foreign file {name}" for name in FOREIGN if not (box / name).exists()]
+    wrong += [f"foreign files touched: {name}" for name, was in foreign.items() if _state(box / name) != was]
     try:
         with DeviceLock("cpu", folder / "locks"):
             pass
     except UserError as error:
-        wrong.append(f"lock: {error}")
+        wrong.append(f"locks held: {error}")
     return wrong
 
 
@@ -146,16 +166,26 @@ def main() -> int:
     killed: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     draw = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
-    for number in range(count):
+    number = 0
+    while killed.total() < count:
         folder = Path(tempfile.mkdtemp(prefix="kills"))
         what, found = once(draw, folder, f"{os.getpid()}-{number}")
-        killed[what] += 1
-        wrong.update(found)
+        killed.update(what)
+        wrong.update(one.partition(":")[0] for one in found)
         shutil.rmtree(folder)
+        number += 1
+        print(f"{number} sweeps, {killed.total()} kills", flush=True)
         for one in found:
-            print(f"{number}, {what} killed: {one}", flush=True)
-    print(f"killed: {dict(killed)}; wrong: {dict(wrong) or 'nothing'}")
+            print(f"{number}, {' '.join(what)} killed: {one}", flush=True)
+    print(summary(number, killed, wrong), flush=True)
     return int(bool(wrong))
+
+
+def summary(sweeps: int, killed: Counter[str], wrong: Counter[str]) -> str:
+    """The last line: `12 kills in 7 sweeps (3 parent, ..), 7 resumes: 0 half cells, 0 orphans, ..`."""
+    kinds = ", ".join(f"{killed[kind]} {kind}" for kind in KINDS)
+    faults = ", ".join(f"{wrong[fault]} {fault}" for fault in FAULTS)
+    return f"{killed.total()} kills in {sweeps} sweeps ({kinds}), {sweeps} resumes: {faults}"
 
 
 if __name__ == "__main__":

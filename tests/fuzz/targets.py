@@ -5,6 +5,7 @@ Anything else that comes out of a reader is a fault, and so is one that takes lo
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import shutil
@@ -25,10 +26,10 @@ from bench.judge.claims.sheet import load_sheet
 from bench.judge.claims.verdicts import judge_claims
 from bench.judge.damage import judge_whole
 from bench.judge.findings import Findings
+from bench.judge.kernels.findings import judge_kernels
 from bench.plan.compose import compose_points, expand
 from bench.plan.config import CONFIGS
 from bench.records.cells import read_cell
-from bench.records.kernels import load_kernels
 from kernels.counters import read_profile
 from kernels.errors import KernelError
 from kernels.ssq import open_container
@@ -135,7 +136,7 @@ def _override_change(draw: Draw, seed: Path) -> bytes:
 def _overrides(seed: Path, content: bytes, folder: Path) -> None:
     words = content.decode().split()
     points = expand(words)
-    if zlib.crc32(content) % 25 == 0 and len(points) < 9:  # it takes fifteen times as long
+    if zlib.crc32(content) % 50 == 0 and len(points) < 9:  # it takes thirty times as long
         compose_points(words)
 
 
@@ -149,9 +150,9 @@ def _cells() -> list[Path]:
     return sorted(path for group in small for one in group for path in one.iterdir() if "engine" not in path.name)
 
 
-def by_name(draw: Draw, seed: Path) -> bytes:
+def by_name(draw: Draw, seed: Path, content: bytes = b"") -> bytes:
     ways: dict[str, Change] = {".gz": mutate.as_packed, ".yaml": mutate.as_yaml, ".json": mutate.as_json}
-    return ways.get(seed.suffix, mutate.as_text)(draw, seed.read_bytes())
+    return ways.get(seed.suffix, mutate.as_text)(draw, content or seed.read_bytes())
 
 
 def _cell(seed: Path, content: bytes, folder: Path) -> None:
@@ -164,19 +165,31 @@ def _cell(seed: Path, content: bytes, folder: Path) -> None:
     judge_whole(read_cell(place), [])
 
 
+_TIMINGS = 40
+
+
 @cache
-def _kernel_files() -> list[Path]:
-    folder = next(iter(REFERENCE.glob("*/kernels")))
-    return [folder / "env.json", folder / "static.csv", *sorted((folder / "counters").glob("*.csv"))[:3]]
+def _kernel_files() -> dict[Path, bytes]:
+    """The files of a folder, the timings cut short, by their names in it."""
+    (folder,) = list(REFERENCE.glob("*/kernels"))[:1]
+    paths = [folder / "env.json", folder / "static.csv", *sorted((folder / "counters").glob("*.csv"))[:3]]
+    lines = gzip.decompress((folder / "timings.csv.gz").read_bytes()).splitlines(keepends=True)
+    timed = gzip.compress(b"".join(lines[:1] + lines[1 :: len(lines) // _TIMINGS]), 1)
+    return {path.relative_to(folder): path.read_bytes() for path in paths} | {Path("timings.csv.gz"): timed}
+
+
+def _kernel_change(draw: Draw, seed: Path) -> bytes:
+    return by_name(draw, seed, _kernel_files()[seed])
 
 
 def _kernels(seed: Path, content: bytes, folder: Path) -> None:
-    inside = seed.relative_to(next(iter(REFERENCE.glob("*/kernels"))))
     place = folder / "box" / "kernels"
     (place / "counters").mkdir(parents=True)
-    (place / "env.json").write_text("{}")
-    (place / inside).write_bytes(content)
-    load_kernels(place)
+    for path, sound in (_kernel_files() | {seed: content}).items():
+        if path == seed or path.suffix != ".csv":  # a sound table of many lines says nothing of the damaged one
+            (place / path).write_bytes(content if path == seed else sound)
+    found = judge_kernels(Findings(), [place])
+    assert all(row.state == "damaged" for row in found.cells)
 
 
 TARGETS = {
@@ -190,7 +203,7 @@ TARGETS = {
                       (KernelError,)),
     "overrides": Target(corpus("overrides"), _override_change, _overrides, (UserError,)),
     "cells": Target(_cells, by_name, _cell, ()),
-    "kernels": Target(_kernel_files, by_name, _kernels, (UserError,)),
+    "kernels": Target(lambda: [*_kernel_files()], _kernel_change, _kernels, ()),
 }  # fmt: skip
 
 

@@ -56,6 +56,12 @@ def test_second_holder_is_told_about_the_first_and_a_crash_frees(place: Path) ->
         pass
 
 
+@pytest.mark.parametrize("wait", [float("nan"), -1.0])
+def test_a_wait_that_would_never_end_is_refused(place: Path, wait: float) -> None:
+    with pytest.raises(UserError, match="is no number of seconds to wait"):
+        DeviceLocks(alone=True, wait=wait)
+
+
 def test_what_a_session_says_of_itself_parts_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Login shell, cron, sudo: other runtime folders, other temporary ones, one lock."""
     monkeypatch.delenv(device_lock.VARIABLE)

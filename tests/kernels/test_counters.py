@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from kernels import counters
 from kernels.counters import Launch, parse, read_profile, summarize
 from kernels.errors import KernelError
 
@@ -167,3 +170,30 @@ def test_a_file_without_a_table_says_so(tmp_path, text: str) -> None:
 def test_a_byte_order_mark_and_windows_line_ends_do_not_matter(tmp_path) -> None:
     (tmp_path / "c.csv").write_bytes(("\ufeff" + ROCPROFV3).replace("\n", "\r\n").encode())
     assert summarize(read_profile(tmp_path / "c.csv").launches[0]).us == 3.5
+
+
+HEADER = "Kernel Name,Metric Name,Metric Value\n"
+CUT = "".join(f"k{number},a{number},1\n" for number in range(2 + counters.MOST_FIELDS // 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(HEADER + CUT, "more than 300000 fields; profile fewer kernels"),
+     ("Name," + "c," * 400_000 + "c\n" + "1," * 400_000 + "1,k\n", "more than 300000 fields"),
+     ("name1,y,z\n" * 1_500_000, "no line is the header"), ("name1," * 2_500_000, "no line is the header"),
+     ("x\n" * (counters.MOST_BEFORE + 1) + HEADER + "k,a,1\n", "no line is the header")],
+    ids=["lines", "columns", "short lines", "one line", "far"],
+)  # fmt: skip
+def test_a_large_table_is_refused_soon(text: str, said: str) -> None:
+    began = time.process_time()
+    with pytest.raises(KernelError, match=said):
+        parse(text)
+    assert time.process_time() - began < 5
+
+
+def test_counters_of_many_kernels_are_gathered_in_one_pass() -> None:
+    """Each kernel with a counter of its own: a look at all kernels for each counter would take hours."""
+    began = time.process_time()
+    found = parse(HEADER + "".join(f"k{number},a{number},{number % 2}\n" for number in range(60_000)))
+    assert (len(found.launches), len(found.missing)) == (60_000, 30_000)
+    assert time.process_time() - began < 10

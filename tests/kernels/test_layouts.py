@@ -6,7 +6,7 @@ import pytest
 
 from kernels import layouts, reference
 from kernels.errors import KernelError
-from kernels.layouts import FORMATS, Q5_K, Q6_K, Q8_0
+from kernels.layouts import FORMATS, Q4_K, Q5_K, Q6_K, Q8_0
 
 SHAPES = [(16, 256), (128, 512), (304, 768)]
 
@@ -47,6 +47,9 @@ def operand(fmt, tile, lane, block):
     if fmt is Q6_K:
         p = [words_of(tile, w // 4 * 512 + lane * 16 + w % 4 * 4, 1)[0] for w in range(3 * block, 3 * block + 3)]
         return np.array([*(int(w) & 0xFCFCFCFC for w in p), spare_six(*map(int, p))], "<u4")
+    if fmt is Q4_K:
+        held = words_of(tile, block // 2 * 512 + lane * 16, 4)
+        return held >> np.uint32(block % 2 * 4) & np.uint32(0x0F0F0F0F)
     base, first = block // 4 * 1280, block // 2 % 2 * 5
     held = [*words_of(tile, base + lane * 16, 4), *words_of(tile, base + 512 + lane * 16, 4)]
     held += [*words_of(tile, base + 1024 + lane * 8, 2)]
@@ -68,6 +71,8 @@ def test_each_lane_holds_the_operand_of_the_matrix_unit(fmt, rng):
         values = blocks.reshape(16, 8, 34)[..., 2:].reshape(16, 256)
     elif fmt is Q6_K:
         values = ((layouts.q6_values(data)[:, 0].astype(int) - 32) * 4).astype(np.int8).view(np.uint8)
+    elif fmt is Q4_K:
+        values = layouts.q4_values(data)[:, 0]
     else:
         values = layouts.q5_values(data)[:, 0] * 8
     for lane in range(32):
@@ -79,13 +84,14 @@ def test_each_lane_holds_the_operand_of_the_matrix_unit(fmt, rng):
                 assert np.array_equal(held[word], values[row, at : at + 4])
 
 
-def test_packed_scales_of_q5_k(rng):
+@pytest.mark.parametrize("fmt,quants", [(Q5_K, 2560), (Q4_K, 2048)], ids=["Q5_K", "Q4_K"])
+def test_packed_scales_and_minima(fmt, quants, rng):
     """A row's four words: 4 sc(0..3), 4 sc(4..7), 4 m(0..3), and m(4..7) in their lower bits."""
-    blocks = layouts.random_blocks(Q5_K, 16, 256, rng)
-    tile = layouts.pack(Q5_K, blocks, 256)
+    blocks = layouts.random_blocks(fmt, 16, 256, rng)
+    tile = layouts.pack(fmt, blocks, 256)
     scales, least = layouts.q5_scales(blocks[:, 4:16])
     for row in range(16):
-        a, b, c, d = (int(w) for w in words_of(tile, 2560 + row * 16, 4))
+        a, b, c, d = (int(w) for w in words_of(tile, quants + row * 16, 4))
         found = [w >> 8 * i & 0xFC for w in (a, b, c, spare_six(a, b, c)) for i in range(4)]
         assert found == [4 * int(v) for v in (*scales[row], *least[row])]
         assert d.to_bytes(4, "little") == blocks[row, :4].tobytes()

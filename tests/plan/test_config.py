@@ -56,6 +56,8 @@ def test_an_experiment_is_a_union_of_sweeps_and_what_is_typed_wins(plus):
         ("streams=9", "stagger takes 1 to 8"),
         ("temperature=-0.1", "temperature=-0.1 is below 0"),
         ("temperature=inf", "temperature=inf is no temperature"),
+        ('prompts.items=[{id: a, class: "x\u2028y", text: y}]', "a prompt's class is 'x"),
+        ('prompts.items=[{id: "", class: x, text: y}]', "a prompt's id is ''"),
         ("temperature=nan", "temperature=nan is no temperature"),
         ("n_predict=1", "n_predict=1 is below 2"),
         ("n_predict=600", "set engine.n_ctx="),

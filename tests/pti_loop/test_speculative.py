@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pti_loop import loop
 from pti_loop.draft.head_probe import pairing
 from pti_loop.draft.lookup import Lookup
 from pti_loop.draft.lookup_mtp import LookupMtp
@@ -236,6 +237,36 @@ def test_nothing_is_drawn_behind_a_miss_but_for_whoever_listens(name, monkeypatc
     width = sum(r.drafted + 1 for r in trace.rounds())
     assert width > confirmed + 10, "something was wrong behind a miss, or this tests nothing"
     assert len(drawn) == (1 + width if name == "jacobi" else confirmed)
+
+
+@pytest.mark.parametrize("emission", ["published", "distinct"])
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+def test_a_stagger_draws_nothing_behind_a_miss(temperature, emission, monkeypatch):
+    drawn = []
+    draw = Sampler.draw
+    monkeypatch.setattr(Sampler, "draw", lambda self, *args: drawn.append(args) or draw(self, *args))
+    monkeypatch.setattr(loop, "AT_ONCE", 0)
+    answer = run("autoregressive", temperature=temperature, n_predict=60).text()
+    control = "none" if temperature else "sabotage"
+    drawn.clear()
+    trace = run("stagger", streams=4, emission=emission, temperature=temperature, n_predict=40, control=control,
+                answer=answer, rebuild="none" if emission == "published" else "exact")  # fmt: skip
+    steady = [one for one in trace.rounds() if one.phase == "steady"]
+    # At temperature 0 what makes the guesses takes its argmax itself.
+    guesses = sum(one.redecoded for one in steady) + len(trace.rounds()) - len(steady) + 1 if temperature else 0
+    assert len(drawn) == guesses + sum(one.accepted + 1 for one in steady)
+    assert any(one.accepted < 2 for one in steady), "something was wrong behind a miss, or this tests nothing"
+
+
+@pytest.mark.parametrize("name", ["lookup", "stagger"])
+def test_greedy_rows_are_looked_at_together_where_they_are_small_and_one_by_one_else(name, monkeypatch):
+    settings = {"draft": 3} if name == "lookup" else {"streams": 3}
+    together = run(name, n_predict=40, **settings)
+    monkeypatch.setattr(loop, "AT_ONCE", 0)
+    assert run(name, n_predict=40, **settings).text() == together.text()
+    monkeypatch.setattr(loop, "AT_ONCE", 1 << 18)
+    monkeypatch.setattr(Sampler, "draw", None)
+    assert run(name, n_predict=40, **settings).text() == together.text()
 
 
 @pytest.mark.parametrize("draft", [2, 4])

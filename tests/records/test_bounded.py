@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -80,3 +81,16 @@ def test_many_short_rows_are_read_whole() -> None:
     text = HEADER + "".join(f"0,0,{place},5,-1,prefill,1\n" for place in range(5000))
     found = table_of(gzip.compress(text.encode()), LedgerRow)
     assert found["position"].tolist() == [*range(5000)] and set(found["source"]) == {"prefill"}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [("1," * (10 << 20), "a line of more than 1048576 letters"), (HEADER + "1," * (10 << 20), "a line of more than"),
+     ("\n" * (bounded.MOST_LINES + 2), "4000002 lines, at most 4000000"), ("1," * 500_000, "it has the columns")],
+    ids=["header", "row", "lines", "columns"],
+)  # fmt: skip
+def test_little_that_unpacks_to_many_columns_or_lines(content: str, said: str) -> None:
+    packed, began = gzip.compress(content.encode(), 1), time.process_time()
+    with pytest.raises(ValueError, match=said):
+        table_of(packed, Emit)
+    assert time.process_time() - began < 3

@@ -12,7 +12,7 @@ from bench.plan.cells import cells
 from bench.plan.config import Config, EngineConfig, MethodConfig
 from bench.records.cells import load_cell, write_cell
 from bench.run.arms import Arms, Prompt
-from bench.run.contrast import Contrast, tasks
+from bench.run.contrast import Contrast, renewed, tasks
 from pti_loop.engine import EngineError, Unsupported
 from pti_loop.fake import FakeModel, Faults
 from pti_loop.parameters import declared, resolve
@@ -34,7 +34,7 @@ def config(method="stagger", streams=4, temperature=0.0, n_predict=24, **paramet
     streams = streams if declared()[method].answers != "one" else 1
     made = Config(method=MethodConfig(method, dict(resolve(method, parameters))), streams=streams,
                   temperature=temperature, n_predict=n_predict, engine=EngineConfig(threads=1))  # fmt: skip
-    made.measure.per_class = 3
+    made.measure.per_class, made.measure.sharp = 3, False  # whoever judges it stores no grade on F16 weights
     return made
 
 
@@ -199,6 +199,16 @@ def test_contexts_count_what_is_decoded_in_them():
         assert run.beside_window_decodes == 7 * 2 + 1
 
 
+def test_both_ratios_are_told_without_and_with_what_the_drafter_takes_for_the_prompt(tmp_path):
+    (tmp_path / "0").write_bytes(b"")
+    row = everything(judged(tmp_path, toy(), config("draft", draft=2, draft_model=str(tmp_path / "0"))))
+    assert row["draft_prefill_ms"] == pytest.approx(25.0), "six tokens in one decode of the drafter"
+    window = 23 / row["tok_s"]
+    assert row["prompted_speedup"] == pytest.approx(row["speedup"] * window / (window + 0.025), rel=1e-6)
+    plain = everything(judged(tmp_path / "plain", toy(), config("lookup")))
+    assert plain["prompted_speedup"] == pytest.approx(plain["speedup"]) and plain["draft_prefill_ms"] == 0
+
+
 def test_a_loop_that_takes_tokens_back_is_divergent(tmp_path):
     """Above temperature 0 the published loop says guesses as tokens, and another token at the same place later."""
     published = judged(tmp_path / "a", toy(), config(streams=2, temperature=0.7))
@@ -298,3 +308,26 @@ def test_independent_answers_group_prompts_of_a_class_or_mix():
     mixed = tasks(PROMPTS, config("packed", 6), independent=True)
     assert {task.kind for task in mixed} == {"mixed"}
     assert all(len({prompt.id for prompt in task.prompts}) == 6 for task in mixed)
+
+
+def test_contexts_are_made_anew_and_every_run_tells_in_which_it_was(tmp_path):
+    model, settings = toy(), config("packed", 2)
+    settings.measure.contexts = 3
+    opened = []
+    plain = model.context
+    model.context = lambda spec: opened.append(spec) or plain(spec)
+    found = judged(tmp_path, model, settings)
+    assert not any(control["severity"] == "void" for control in found.controls)
+    assert len(opened) >= 9  # three arms, three times
+    (cell,) = found.cells
+    runs = load_cell(tmp_path / "toy" / cell["cell"]).runs
+    by_block = {block: set(runs["context"][runs["block"] == block].tolist()) for block in range(6)}
+    assert list(by_block.values()) == [{0}, {0}, {1}, {1}, {2}, {2}]
+    assert set(runs["context"][runs["arm"] == "again"].tolist()) == {0, 1, 2}
+    assert everything(found)["contexts"] == pytest.approx(3)
+
+
+@pytest.mark.parametrize(("blocks", "contexts", "wanted"), [(6, 1, set()), (6, 3, {2, 4}), (5, 2, {2}), (2, 5, {1}),
+                                                            (1, 3, set()), (6, 0, set())])
+def test_every_set_of_contexts_has_as_many_blocks(blocks, contexts, wanted):
+    assert renewed(blocks, contexts) == wanted

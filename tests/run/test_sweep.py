@@ -266,6 +266,11 @@ def test_a_profile_measures_every_width_and_memory(tmp_path):
     rows = {row["streams"]: row for row in profile.facts["memory_by_streams"]}
     assert rows[4]["kv_bytes"] == pytest.approx(4 * rows[1]["kv_bytes"], rel=0.01)
     assert rows[1]["kv_bytes"] == pytest.approx(rows[1]["computed_kv_bytes"], rel=0.01)
+    own = sum(rows[8][name] - rows[1][name] for name in ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes"))
+    took = {n: rows[n]["process_bytes"] - rows[n]["process_bytes_before"] for n in (1, 8)}
+    slack = rows[1]["compute_bytes"]
+    assert own - slack < took[8] - took[1] < own + slack + 0.1 * profile.facts["model"]["tensor_bytes"]
+    assert rows[1]["rss_bytes"] >= rows[1]["process_bytes"] > 0
 
 
 def test_interrupting_leaves_whole_cells_only_and_no_child(tmp_path):

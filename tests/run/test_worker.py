@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from bench.errors import nearest
-from bench.run.worker import _engine_log, _status_of
+from bench.run.worker import _engine_log, _process, _status_of
+from pti_loop import sampling
 from pti_loop.llama import model as llama
 from pti_loop.llama import twin_file
 
@@ -28,6 +29,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_records_hold_no_folder_of_any_model(monkeypatch, line, kept):
     monkeypatch.setattr(llama.log(), "since", lambda: line)
     assert _engine_log() == kept
+
+
+def test_a_record_says_what_drew_its_tokens(monkeypatch):
+    assert _process({}, 0.0)["draws"] == "argmax"
+    assert _process({}, 0.7)["draws"] == "compiled"
+    monkeypatch.setattr(sampling, "compiled", lambda: None)
+    assert _process({}, 0.7)["draws"] == "numpy"
 
 
 def test_a_failure_names_the_innermost_frame_of_our_own_code():

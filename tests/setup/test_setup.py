@@ -17,7 +17,7 @@ import pytest
 
 from bench.errors import UserError
 from bench.host import pins
-from bench.setup import peer_build, setup, steps, toolchain
+from bench.setup import engine_wheel, peer_build, setup, steps, toolchain
 
 DOCUMENT = tomllib.loads((pins.ROOT / "pyproject.toml").read_text())
 Usage = namedtuple("Usage", "total used free")
@@ -238,14 +238,14 @@ def test_options_keep_what_is_installed() -> None:
 
 def test_wheel_key_follows_settings_compiler_and_cpu(loaded: pins.Pins, monkeypatch: pytest.MonkeyPatch) -> None:
     portable = pins.build_settings(loaded, "cpu", native=False)
-    base = setup.wheel_key(loaded, portable, False, "cpu", dict(os.environ))
-    assert base == setup.wheel_key(loaded, portable, False, "cpu", dict(os.environ))
+    base = engine_wheel.wheel_key(loaded, portable, False, "cpu", dict(os.environ))
+    assert base == engine_wheel.wheel_key(loaded, portable, False, "cpu", dict(os.environ))
     native = pins.build_settings(loaded, "cpu", native=True)
-    here = setup.wheel_key(loaded, native, True, "cpu", dict(os.environ))
-    monkeypatch.setattr(setup, "_cpu_flags", lambda: "flags : another cpu")
-    assert len({base, here, setup.wheel_key(loaded, native, True, "cpu", dict(os.environ))}) == 3
-    assert setup.wheel_key(loaded, portable, False, "cpu", dict(os.environ)) == base
-    assert setup.wheel_key(loaded, portable, False, "cpu", {**os.environ, "CXXFLAGS": "-O0"}) != base
+    here = engine_wheel.wheel_key(loaded, native, True, "cpu", dict(os.environ))
+    monkeypatch.setattr(engine_wheel, "_cpu_flags", lambda: "flags : another cpu")
+    assert len({base, here, engine_wheel.wheel_key(loaded, native, True, "cpu", dict(os.environ))}) == 3
+    assert engine_wheel.wheel_key(loaded, portable, False, "cpu", dict(os.environ)) == base
+    assert engine_wheel.wheel_key(loaded, portable, False, "cpu", {**os.environ, "CXXFLAGS": "-O0"}) != base
 
 
 def test_build_environment_drops_what_would_change_the_build(capsys: pytest.CaptureFixture[str]) -> None:

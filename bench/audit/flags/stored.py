@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from bench.audit.trials import Flag, Record
 
 NEEDED = ("cell.yaml", "env.json", "facts.json", "status.json")
@@ -10,7 +12,7 @@ NEEDED = ("cell.yaml", "env.json", "facts.json", "status.json")
 
 def stored_flags(record: Record) -> list[Flag]:
     """A flag for every check that voids the cell, and one for a cell that cannot be read."""
-    if record.format != "cell" or not all((record.path / name).is_file() for name in NEEDED):
+    if record.format != "cell" or not all(os.path.lexists(record.path / name) for name in NEEDED):
         return []
     from bench.judge.damage import judge_whole
     from bench.records.cells import read_cell

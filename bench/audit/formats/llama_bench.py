@@ -113,7 +113,8 @@ def trial_of(name: str, line: int, row: Mapping[str, Any]) -> Trial:
     rate = _number(name, line, row, "avg_ts")
     raw = row.get("samples_ns", [])
     samples = [finite(value) for value in raw] if isinstance(raw, list) else [None]
-    if any(value is None or value <= 0 for value in samples):
+    # Below one, it is no time of a decode, and its seconds may be none at all.
+    if any(value is None or value < 1 for value in samples):
         raise UserError(f"{name}, line {line}: samples_ns is {str(raw)[:60]}, expected positive nanoseconds")
     seconds = tuple(value / 1e9 for value in samples if value is not None)
     mean = sum(seconds) / len(seconds) if seconds else _number(name, line, row, "avg_ns") / 1e9

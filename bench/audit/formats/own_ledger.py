@@ -352,7 +352,9 @@ def _yaml(raw: bytes) -> Any:
     """A YAML document. ValueError where it is none."""
     import yaml  # only a cell folder has one, and a small text is to be read at once
 
+    from bench.records.bounded import yaml_value
+
     try:
-        return yaml.load(raw, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return yaml_value(raw.decode("utf-8"))
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error

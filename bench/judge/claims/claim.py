@@ -29,7 +29,7 @@ class Claim:
     verdict: str
     note: str
     family: int = 1
-    """Rows that it is judged on: each of them could refute it."""
+    """Rows that it is judged on and that could still refute it."""
 
     @property
     def value(self) -> float | bool:

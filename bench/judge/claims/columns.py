@@ -91,7 +91,7 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
         "counted_tok_s": (_RATE, False, ("counted",), True),
         "counted_speedup": (_RATE, False, ("counted",), True),
         "baseline_tok_s": (_RATE,),
-        "solo_tok_s": (_RATE,),
+        "solo_tok_s": (_RATE,), "sabotage_tok_s": (_RATE,), "guess_ms": (_KERNEL, True),
         "tokens_per_round": ({"tokens_per_round": ("value", "absolute")}, True),
         "identical_share": ({"lossless": ("lossless", "absolute")}, True, ("answer",), False, "answers_graded"),
     },
@@ -107,7 +107,8 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
         "on_mean": (_DOMAIN,), "off_mean": (_DOMAIN,),
         "drop": ({"acceptance": ("direction",)},), "auc": ({"acceptance": ("direction",)},),
     },
-    "memory": dict.fromkeys(("measured_bytes", "per_stream_bytes", "kv_bytes", "state_bytes"), (_BYTES, True)),
+    "memory": dict.fromkeys(("measured_bytes", "per_stream_bytes", "kv_bytes", "state_bytes", "card_bytes",
+                             "process_bytes"), (_BYTES, True)),
     "bandwidth": {"read_gb_s": ({"bandwidth": ("absolute",)},)},
     "kernels": {
         "gb_s": (_KERNEL,), "us": (_KERNEL,), "cost_over_best_single": ({"kernel": ("best_kernel",)},),
@@ -124,6 +125,14 @@ COLUMNS: dict[str, dict[str, Column]] = {
 }
 COLUMNS["memory"]["growth"] = Column("growth", {"memory": ("stream_memory",)}, exact=True)
 """Figures that a claim may rest on, by table. `growth` is no column: its test makes it from several rows."""
+
+BEHIND: Mapping[tuple[str, str], tuple[str, int]] = {
+    ("speedup", ""): ("freedom", 0), ("step_cost", ""): ("passes", 1), ("acceptance", ""): ("clusters", 1),
+    ("kernels", ""): ("blocks", 1), ("domain", "on_mean"): ("on_prompts", 1),
+    ("domain", "off_mean"): ("off_prompts", 1),
+}  # fmt: skip
+"""By table and column (empty for all that are not named): the column that tells how many units are behind a Student's
+interval, and how many of them are no degree of freedom."""
 
 TABLE_OF = {metric: table for metric, (table, _) in metric_columns().items()}
 """Where a metric is measured, unless the rule names a table. Metrics that are not here have no rows."""

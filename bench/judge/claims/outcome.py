@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 from bench.judge.claims.arithmetic import half_last_digit
 from bench.judge.claims.claim import Claim
-from bench.judge.claims.rows import Row, cells, figure, interval, measured
+from bench.judge.claims.rows import Row, cells, figure, freedom, interval, measured
 from bench.judge.claims.words import number
+from bench.judge.measure.intervals import CONFIDENCE, t_quantile
 
-CONFIDENCE = 0.95
 SPEEDS = ("speedup", "rate", "aggregate")
 TWICE = 1.001
 """A counter that reads more than this times the distinct tokens counts some of them again."""
-REFUTING = 0.999
+REPRODUCING = 0.97
+"""How sure a verdict that agrees is. Of claims just false 1.5 % pass, which leaves room for noise of an odd kind."""
+REFUTING = 0.99
 """How sure a refutation is, whatever the test: of a claim of one row, and of all its rows together (Holm)."""
 
 
-def further(claim: Claim) -> float:
-    """How many half-widths of a 95 % interval a refutation takes where `claim.family` rows are looked at.
+_FARTHEST = 600.0
+"""Largest logarithm of a ratio that a float still holds with room."""
 
-    Holm's first step (Scandinavian Journal of Statistics 6, 1979, 65-70): one row refutes the claim, so each has its
-    share of the error that the claim may have.
-    """
-    confidence = 1 - (1 - REFUTING) / max(claim.family, 1)
-    return NormalDist().inv_cdf((1 + confidence) / 2) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+
+def half_widths(confidence: float, freedom: float) -> float:
+    """How many half-widths of a 95 % interval one of that confidence has, at so many degrees of freedom."""
+    return t_quantile(freedom, confidence) / t_quantile(freedom, CONFIDENCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,40 @@ def of_row(claim: Claim, row: Row, verdict: str, reason: str) -> Outcome:
     )
 
 
-def refuting(claim: Claim, middle: float, low: float, high: float, ratio: bool) -> tuple[float, float]:
-    """The interval that refutes, from a 95 % one of a figure without skew; of ratios in their logarithms."""
-    far = further(claim)
+def supporting(claim: Claim, row: Row, middle: float, ends: tuple[float, float], ratio: bool) -> tuple[float, float]:
+    """The interval that has to agree with a claim, from a 95 % one of a figure without skew; of ratios as logs."""
+    return _stretched(middle, ends, half_widths(REPRODUCING, freedom(row, claim)), ratio)
+
+
+def refuting(claim: Claim, row: Row, middle: float, ends: tuple[float, float], ratio: bool) -> tuple[float, float]:
+    """The interval that refutes, from a 95 % one of a figure without skew; of ratios in their logarithms.
+
+    Holm (Scandinavian Journal of Statistics 6, 1979, 65-70): one row refutes the claim, so each of the `claim.family`
+    rows that are not refuted yet has its share of the error that the claim may have.
+    """
+    confidence = 1 - (1 - REFUTING) / max(claim.family, 1)
+    return _stretched(middle, ends, half_widths(confidence, freedom(row, claim)), ratio)
+
+
+def step_down(rows: Sequence[Row], judged: Callable[[Row, int], Outcome]) -> list[Outcome]:
+    """Holm's whole step-down: what `judged` says of each row when so many of the rows are left that could refute.
+
+    Rows that are refuted leave the family, and the others are looked at again, until no further one is refuted.
+    """
+    found = [judged(row, len(rows)) for row in rows]
+    left = len(rows)
+    while 0 < (still := sum(one.verdict != "refuted" for one in found)) < left:
+        left = still
+        found = [one if one.verdict == "refuted" else judged(row, left) for row, one in zip(rows, found, strict=True)]
+    return found
+
+
+def _stretched(middle: float, ends: tuple[float, float], factor: float, ratio: bool) -> tuple[float, float]:
+    low, high = ends
     if ratio and min(middle, low) > 0 and math.isfinite(high):
-        return middle * (low / middle) ** far, middle * (high / middle) ** far
-    return middle - (middle - low) * far, middle + (high - middle) * far
+        below, above = factor * math.log(low / middle), factor * math.log(high / middle)
+        return middle * math.exp(max(below, -_FARTHEST)), middle * math.exp(min(above, _FARTHEST))
+    return middle - (middle - low) * factor, middle + (high - middle) * factor
 
 
 def found_in(claim: Claim, rows: Sequence[Row], verdict: str, reason: str) -> Outcome:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from bench.judge.claims.claim import Claim
-from bench.judge.claims.columns import COLUMNS, UNITS, Column
+from bench.judge.claims.columns import BEHIND, COLUMNS, UNITS, Column
 from bench.judge.claims.names import KINDS, Names, without_mark
 from bench.judge.claims.rule import NOISE, PROMPTS
 from bench.judge.claims.scope import ANY
@@ -64,6 +64,9 @@ DEFAULTS_OF: dict[str, Mapping[str, Any]] = {
 }  # fmt: skip
 """The same for other tables: acceptance itself as the signal of a domain, and whole answers; of kernels, nothing of the
 weights in the cache before, and the kernel that the case is about."""
+
+NOISE_ENDS = ("noise_low", "noise_high")
+"""Columns of the interval for these very texts."""
 
 FORMER = {"depth": "position"}
 """What a key was called in rows of earlier versions."""
@@ -130,8 +133,18 @@ def ends_for(claim: Claim, row: Row) -> tuple[str, str] | None:
     if (ends.low, ends.high) != ("ci_low", "ci_high") or row.get("speaks_of") is None:
         return ends.low, ends.high
     if claim.rule.interval == NOISE:
-        return "noise_low", "noise_high"
+        return NOISE_ENDS
     return None if row["speaks_of"] == THESE else (ends.low, ends.high)
+
+
+def freedom(row: Row, claim: Claim) -> float:
+    """Degrees of freedom of the interval of the claim's figure; infinite where it is not Student's or is not told."""
+    name, less = BEHIND.get((claim.table, claim.column), BEHIND.get((claim.table, ""), ("", 0)))
+    if ends_for(claim, row) == NOISE_ENDS:
+        name, less = "noise_freedom", 0
+    known = figure(row, name)
+    # One unit leaves the spread open, and its interval is of another kind.
+    return math.inf if column_of(claim).trials or known is None or known - less < 1 else known - less
 
 
 def no_interval(claim: Claim, row: Row) -> str:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
 
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.outcome import (
-    CONFIDENCE,
     REFUTING,
+    REPRODUCING,
     Outcome,
     found_in,
+    half_widths,
     of_row,
     refuting,
     span,
+    step_down,
+    supporting,
     told_tolerance,
     tolerance,
 )
@@ -22,7 +24,9 @@ from bench.judge.claims.rows import Row, cells, figure, label
 from bench.judge.claims.words import number
 
 MEMORY_MARGIN = 0.10
-"""Growth of memory beyond KV cache and state that still counts as the allocator's and the output buffers' own."""
+"""Growth of memory beyond the context's own buffers that still counts as the allocator's, as a share of them."""
+WEIGHTS_MARGIN = 0.02
+"""The same as a share of the weights, of which a copy would be the whole: a process that holds little wanders."""
 
 
 def collision(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
@@ -45,17 +49,14 @@ def collision(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
         needed = claim.rule.min_temperatures
         why = f"It needs {needed} temperatures above 0 and {len(temperatures)} are measured ({listed})."
         return [found_in(claim, rows, "inconclusive", why)]
-    # One interval in twenty leaves the truth outside; m of them are widened so that all m hold together.
-    widen = [
-        NormalDist().inv_cdf(1 - (1 - confidence) / 2 / len(best)) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-        for confidence in (CONFIDENCE, REFUTING)
-    ]
-    return [_collision_at(claim, row, *widen) for row in best.values()]
+    near = half_widths(1 - (1 - REPRODUCING) / len(best), math.inf)
+    return step_down(list(best.values()), lambda row, left: _collision_at(claim, row, near, left))
 
 
-def _collision_at(claim: Claim, row: Row, near: float, far: float) -> Outcome:
-    """An interval of `near` half-widths inside what the rule allows around 0 is reproduced, one of `far` that leaves
-    0 outside refuted: more temperatures make neither easier."""
+def _collision_at(claim: Claim, row: Row, near: float, left: int) -> Outcome:
+    """An interval of `near` half-widths inside what the rule allows around 0 is reproduced, one that leaves 0 outside
+    together with those of `left` rows refuted: more temperatures make neither easier."""
+    far = half_widths(1 - (1 - REFUTING) / left, math.inf)
     middle, low, high = (figure(row, name) for name in ("difference", "difference_low", "difference_high"))
     tested = figure(row, "tested") or 0
     if middle is None or low is None or high is None:
@@ -68,7 +69,8 @@ def _collision_at(claim: Claim, row: Row, near: float, far: float) -> Outcome:
     elif abs(middle) <= near * half:
         verdict, why = "inconclusive", f"0 lies inside, and so does more than {number(limit)}, so draw more: {shown}."
     elif abs(middle) <= far * half:
-        verdict, why = "inconclusive", f"0 lies outside at 95 % and inside at 99.9 %, so draw more: {shown}."
+        why = f"0 lies outside, but not at the {REFUTING:.0%} that a refutation takes, so draw more: {shown}."
+        verdict = "inconclusive"
     else:
         verdict, why = "refuted", f"0 lies outside: {shown}."
     return Outcome(verdict, why, middle, low, high, tuple(cells([row])))
@@ -87,37 +89,57 @@ def stream_memory(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
     return [_growth(claim, sorted(found, key=lambda row: row["streams"])) for found in models.values()]
 
 
-def _caches(row: Row) -> float:
-    return (figure(row, "kv_bytes") or 0.0) + (figure(row, "state_bytes") or 0.0)
+def _sum(row: Row, *names: str) -> float | None:
+    """Of what is known; None where nothing is."""
+    known = [value for value in (figure(row, name) for name in names) if value is not None]
+    return sum(known) if known else None
 
 
-def _grown(few: Row, many: Row, name: str) -> float | None:
-    """How much more bytes the row of more streams has; None where there is no such row."""
-    before, after = figure(few, name), figure(many, name)
+def _held(row: Row) -> float | None:
+    """What process and cards took for a context; of older records what they measured, if no mere sum of the caches."""
+    whole = _sum(row, "process_bytes", "card_bytes")
+    if whole is not None:
+        return whole - (_sum(row, "process_bytes_before", "card_bytes_before") or 0.0)
+    measured = figure(row, "measured_bytes")
+    return None if measured == _sum(row, "kv_bytes", "state_bytes") else measured
+
+
+def _grown(few: Row, many: Row, of: Callable[[Row], float | None]) -> float | None:
+    """How many more bytes the row of more streams has; None where there is no such row."""
+    before, after = of(few), of(many)
     return None if before is None or after is None or few["streams"] >= many["streams"] else after - before
 
 
 def _growth(claim: Claim, rows: list[Row]) -> Outcome:
+    """What a further stream takes of process and card, over what its context's own buffers grow by."""
     few, many = rows[0], rows[-1]
     added = many["streams"] - few["streams"]
-    growth, kv, state = (_grown(few, many, name) for name in ("measured_bytes", "kv_bytes", "state_bytes"))
-    if growth is None or kv is None or state is None:
-        return found_in(claim, rows, "inconclusive", "It needs measured, KV and state bytes at two numbers of streams.")
-    if all(figure(row, "measured_bytes") == _caches(row) for row in rows):
+    caches = _grown(few, many, lambda row: _sum(row, "kv_bytes", "state_bytes"))
+    buffers = _grown(few, many, lambda row: _sum(row, "compute_bytes", "output_bytes")) or 0.0
+    if caches is None:
+        return found_in(claim, rows, "inconclusive", "It needs KV and state bytes at two numbers of streams.")
+    growth = _grown(few, many, _held)
+    if growth is None:
         why = ("The record's memory is the sum of KV cache and state itself, so nothing else could show in it; it "
                "takes the memory of the whole process or card at two numbers of streams.")  # fmt: skip
         return found_in(claim, rows, "inconclusive", why)
-    growth, own = growth / added, (kv + state) / added
+    growth, own = growth / added, (caches + buffers) / added
     shown = (
-        f"{growth / 2**20:.2f} MiB a further stream, of which {own / 2**20:.2f} MiB KV cache and state, from "
+        f"{growth / 2**20:.2f} MiB a further stream, of which {own / 2**20:.2f} MiB KV cache, state and buffers, from "
         f"{few['streams']} to {many['streams']} streams of {few.get('model')}"
     )
-    if own <= 0:
+    if caches <= 0 or own <= 0:
         why = f"The caches do not grow with the streams, so nothing can be told: {shown}."
         return found_in(claim, rows, "inconclusive", why)
-    holds = growth <= own * (1 + MEMORY_MARGIN)
+    margin = max(own * MEMORY_MARGIN, (figure(many, "weight_bytes") or 0.0) * WEIGHTS_MARGIN)
+    margin += (figure(few, "compute_bytes") or 0.0) / added  # narrow decodes leave some of these buffers untouched
+    cells_of = tuple(cells(rows))
+    if growth < own - margin:
+        why = f"Process and card grew by less than the buffers that they hold, so nothing can be told: {shown}."
+        return Outcome("inconclusive", why, growth / own, cells=cells_of)
+    holds = growth <= own + margin
     why = f"{'Nothing but KV cache and state grows' if holds else 'More than KV cache and state grows'}: {shown}."
-    return Outcome("reproduced" if holds else "refuted", why, growth / own, cells=tuple(cells(rows)))
+    return Outcome("reproduced" if holds else "refuted", why, growth / own, cells=cells_of)
 
 
 def best_kernel(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
@@ -143,9 +165,9 @@ def _cost_of_streams(claim: Claim, row: Row) -> Outcome:
         return found_in(claim, [row], "inconclusive", f"One stream alone was not timed: {label(row)}.")
     edge = float(claim.published[0]) + tolerance(claim)
     shown = f"the fastest kernel takes {number(middle)} {span(low, high)} of one stream's time for {label(row)}"
-    if high <= edge:
+    if supporting(claim, row, middle, (low, high), ratio=True)[1] <= edge:
         verdict, why = "reproduced", f"At most {claim.printed}, {told_tolerance(claim)}: {shown}."
-    elif refuting(claim, middle, low, high, ratio=True)[0] > edge:
+    elif refuting(claim, row, middle, (low, high), ratio=True)[0] > edge:
         verdict, why = "refuted", f"More than {claim.printed}, {told_tolerance(claim)}: {shown}."
     else:
         verdict, why = "inconclusive", f"The interval spans {number(edge)}: {shown}."

@@ -18,6 +18,7 @@ from bench.judge.claims.outcome import (
     published_range,
     refuting,
     span,
+    supporting,
     told_tolerance,
     tolerance,
 )
@@ -38,7 +39,8 @@ MARGIN = 0.05
 """A published gain counts as reached from 5 % below it on; fixed before any run."""
 NIL = 1e-9
 """What rounding may make of a figure that is equal."""
-OPEN = " The 95 % interval excludes it and the 99.9 % one does not, so measure more blocks."
+OPEN = " The 95 % interval excludes it and the one that a refutation takes (99 %) does not, so measure more blocks."
+CLOSE = " The 95 % interval agrees and the one that a verdict takes (97 %) does not, so measure more blocks."
 
 
 def _counted_beside(row: Row) -> str:
@@ -72,19 +74,22 @@ def _gain(claim: Claim, row: Row, limits: tuple[float, float], published: float,
     """Verdict and reason of an interval against a published gain."""
     low, high = limits
     middle = figure(row, "speedup") or 0.0
-    edge, most = published * (1 - MARGIN), refuting(claim, middle, low, high, ratio=True)[1]
+    edge, most = published * (1 - MARGIN), refuting(claim, row, middle, limits, ratio=True)[1]
+    holds = supporting(claim, row, middle, limits, ratio=True)[0] >= edge
     found = f"{number(middle)}x {span(low, high)} for {label(row)}"
     told = f"{claim.printed}x" if claim.unit == "x" else f"{number(published)}x of the baseline"
     if most < min(edge, 1):
         return "refuted", f"The interval lies below the published {told} and below 1.00: {found}."
-    if low >= edge and _diverges(claim, row):
+    if holds and _diverges(claim, row):
         return "inconclusive", f"Fast enough ({found}), but the output diverges, so it is not the same work."
-    if low >= edge:
+    if holds:
         return "reproduced", f"At least the published {told} less {MARGIN:.0%}: {found}.{other}"
     if most < edge and not other:
         return "refuted", f"Under the claim's own conditions it stays below {told}: {found}."
     if high < edge and low > 1 and other:
         return "not_comparable", f"A gain here too, but a smaller one: {found}.{other}"
+    if low >= edge:
+        return "inconclusive", f"At least {told} less {MARGIN:.0%}: {found}.{CLOSE}"
     spanned = "1.00" if high < edge and other else f"the claim's edge {number(edge)}"
     if high < min(edge, 1) or (high < edge and not other):
         return "inconclusive", f"Below {told}: {found}.{OPEN}"
@@ -101,8 +106,10 @@ def direction(claim: Claim, row: Row, other: str) -> Outcome:
     edge = 1.0 if claim.rule.edge is None else claim.rule.edge
     words = f"{'above' if above else 'below'} {number(edge)}"
     found = f"{number(middle)} {span(low, high)} for {label(row)}"
-    least, most = refuting(claim, middle, low, high, ratio=column_of(claim).kind == "x")
-    holds, fails = (low > edge, most < edge) if above else (high < edge, least > edge)
+    ratio_kind = column_of(claim).kind == "x"
+    least, most = refuting(claim, row, middle, limits, ratio_kind)
+    near = supporting(claim, row, middle, limits, ratio_kind)
+    holds, fails = (near[0] > edge, most < edge) if above else (near[1] < edge, least > edge)
     if holds and above and _diverges(claim, row):
         verdict, why = "inconclusive", f"It is {words} ({found}), but the output diverges, so it is not the same work."
     elif holds:
@@ -111,6 +118,8 @@ def direction(claim: Claim, row: Row, other: str) -> Outcome:
         verdict, why = "refuted", f"The interval lies on the other side of {number(edge)}: {found}."
     elif (high < edge) if above else (low > edge):
         verdict, why = "inconclusive", f"The interval lies on the other side of {number(edge)}: {found}.{OPEN}"
+    elif (low > edge) if above else (high < edge):
+        verdict, why = "inconclusive", f"The interval lies {words}: {found}.{CLOSE}"
     else:
         verdict, why = "inconclusive", f"The interval spans {number(edge)}: {found}."
     return of_row(claim, row, verdict, why + _counted_beside(row))
@@ -153,8 +162,9 @@ def absolute(claim: Claim, row: Row, other: str) -> Outcome:
     low, high = limits or (found, found)
     edges = least * (1 - MARGIN), most * (1 + MARGIN)
     told = f"the published {claim.printed}, to {MARGIN:.0%}"
-    far = refuting(claim, found, low, high, ratio=low > 0)
-    if edges[0] <= low and high <= edges[1]:
+    far = refuting(claim, row, found, (low, high), ratio=low > 0)
+    near = supporting(claim, row, found, (low, high), ratio=low > 0)
+    if edges[0] <= near[0] and near[1] <= edges[1]:
         if _diverges(claim, row):
             return of_row(claim, row, "inconclusive", f"It is {told} ({shown}), but the output diverges.")
         return of_row(claim, row, "reproduced", f"Same conditions: {shown}, is {told}.")
@@ -182,12 +192,13 @@ def value(claim: Claim, row: Row, other: str) -> Outcome:
     limit = claim.rule.max_half_width * (100 if claim.unit == "%" else 1)
     exactly = f"{number(found)} {span(low, high)}" if limits else number(found)
     shown = f"{exactly} for {label(row)}, published {claim.printed}, {told_tolerance(claim)}"
-    far = refuting(claim, found, low, high, ratio=False)
+    far = refuting(claim, row, found, (low, high), ratio=False)
+    near = supporting(claim, row, found, (low, high), ratio=False)
     if far[1] < least - slack or far[0] > most + slack:
         return of_row(claim, row, "refuted", f"The published value lies outside: {shown}.{_not_by_construction(claim)}")
     if high < least - slack or low > most + slack:
         return of_row(claim, row, "inconclusive", f"The published value lies outside: {shown}.{OPEN}")
-    if low < least - wide - NIL or high > most + wide + NIL:
+    if near[0] < least - wide - NIL or near[1] > most + wide + NIL:
         why = f"The interval is not inside what the claim allows ({number(wide)} either way): {shown}."
         return of_row(claim, row, "inconclusive", why)
     if half > limit:

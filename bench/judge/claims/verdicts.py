@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from bench.judge.claims import again
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import RATIO_KINDS
 from bench.judge.claims.command import needed
@@ -17,7 +18,7 @@ from bench.judge.claims.conditions import elsewhere
 from bench.judge.claims.facts import Facts
 from bench.judge.claims.mechanism import CONDITIONS, mechanism, missing
 from bench.judge.claims.names import Names
-from bench.judge.claims.outcome import Outcome
+from bench.judge.claims.outcome import Outcome, step_down
 from bench.judge.claims.recomputed import judge_arithmetic, judge_fact
 from bench.judge.claims.rows import (
     Row,
@@ -99,9 +100,16 @@ def judge_rows(claim: Claim, rows: Sequence[Row], names: Names) -> Outcome:
     if not sound:
         why = "; ".join(sorted({str(row.get("void_reason") or "no reason was recorded") for row in voided}))
         return Outcome("inconclusive", f"Every cell that it could rest on is void: {why}.", cells=tuple(cells(voided)))
+    unlike = [row for row in sound if again.standing(claim, row) == again.OFF]
+    if len(unlike) == len(sound):
+        why = f"Two contexts of one kind differ by more than a third of what is claimed: A/A is {again.told(unlike[0])}"
+        return Outcome("inconclusive", f"{why}. Measure more cells of it.", cells=tuple(cells(unlike)))
+    sound = [row for row in sound if all(row is not one for one in unlike)]
     outcome = _covered(claim, sound, combine(claim, _outcomes(claim, sound, names)))
     reason = outcome.reason + (f" {len(voided)} void rows were left out." if voided else "")
-    if unsure := sum(row.get("again") == CANNOT_TELL for row in sound):
+    if unlike:
+        reason += f" {len(unlike)} rows were left out whose A/A is off by more than a third of what is claimed."
+    if unsure := sum(again.standing(claim, row) == CANNOT_TELL for row in sound):
         reason += f" A/A of {unsure} of {len(sound)} rows is too wide for a difference of this size."
     if synthetic := sum(map(bool, refused)):
         reason += f" {synthetic} rows of synthetic models were left out: random weights are no evidence of this."
@@ -121,10 +129,11 @@ def _outcomes(claim: Claim, rows: Sequence[Row], names: Names) -> list[Outcome]:
         found = [_of_another(claim, row, other) for row, other in zip(rows, others, strict=True) if other]
     if not near:
         return found
-    claim = replace(claim, family=len(near))
     if claim.rule.test in TABLE_TESTS:
-        return found + TABLE_TESTS[claim.rule.test](claim, [row for row, _ in near])
-    return found + [ROW_TESTS[claim.rule.test](claim, row, other) for row, other in near]
+        return found + TABLE_TESTS[claim.rule.test](replace(claim, family=len(near)), [row for row, _ in near])
+    test, differing = ROW_TESTS[claim.rule.test], {id(row): other for row, other in near}
+    return found + step_down([row for row, _ in near],
+                             lambda row, left: test(replace(claim, family=left), row, differing[id(row)]))  # fmt: skip
 
 
 def _of_another(claim: Claim, row: Row, other: str) -> Outcome:

@@ -17,6 +17,7 @@ from bench.judge.measure.acceptance import draws_disagree
 from bench.judge.measure.intervals import Estimate
 from bench.judge.measure.layout import pairs_design
 from bench.judge.measure.lossless import grade_arm, rates
+from bench.judge.measure.sharp import graded
 from bench.judge.tables.contrast import DIVERGENT
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ Rule = Callable[[int, int, bool, "Estimate | None"], tuple[list[str], bool, str]
 def arm_controls(case: Case) -> list[Control]:
     """All checks of this module for one cell."""
     cell, table, proposes = case.cell, case.settled, case.arm.guesses
-    controls = [noise(cell), grades(cell), denominator(table)]
+    controls = [noise(cell), grades(cell), sharp(case), denominator(table)]
     if proposes:
         rules = {"sabotage": wrong_guesses, "oracle": right_guesses}
         controls += [planted(cell, table, arm, rule) for arm, rule in rules.items()]
@@ -130,6 +131,25 @@ def grades(cell: StoredCell) -> Control:
         names = ", ".join(grade.divergent_names[:5])
         return Control("lossless", WARNING, f"{numbers} of {grade.n} answers ({names})", share)
     return Control("lossless", OK, f"{numbers} of {grade.n} answers", share)
+
+
+def sharp(case: Case) -> Control:
+    """The treatment's answers on F16 weights; told where there is no such grade."""
+    found = graded(case, "treatment")
+    if found is None or (found.grade is None and not case.cell.facts.get("sharp")):
+        return Control("sharp", OK, "the record has no grade on F16 weights")
+    if found.grade is None:
+        return Control("sharp", WARNING, f"no grade on F16 weights: {found.note}")
+    if found.grade is found.own:
+        return Control("sharp", OK, f"the grade on F16 weights is the same: {found.note}")
+    grade, facts = found.grade, case.cell.facts["sharp"]
+    gap = float((facts.get("noise") or {}).get("logit_gap") or 0.0)
+    numbers = (f"on F16 weights {grade.identical} identical, {grade.near_tie} near ties, {grade.divergent} divergent "
+               f"of {grade.n} answers, where the shape of a decode moves a gap by {gap:.2g}")  # fmt: skip
+    if grade.divergent:
+        return Control("sharp", WARNING, f"{numbers} ({', '.join(grade.divergent_names[:5])}): the treatment is "
+                       "divergent, whatever these weights excuse", grade.identical / grade.n)  # fmt: skip
+    return Control("sharp", OK, numbers, grade.identical / grade.n)
 
 
 def denominator(table: RunTable) -> Control:

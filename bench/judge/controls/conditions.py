@@ -140,7 +140,7 @@ def sound_ledger(cell: StoredCell, table: RunTable) -> list[Control]:
 
 
 def _beyond(table: RunTable) -> np.ndarray:
-    made = table.tokens.distinct + table.tokens.first
+    made = table.tokens.distinct + table.tokens.unverified + table.tokens.first
     beyond: np.ndarray = np.maximum(made - table.n_predict * np.maximum(table.tokens.streams, 1), 0)
     return beyond
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench.judge.findings import OK, WARNING, Control, origin
+from bench.judge.measure.stalls import WHOLE
 from bench.judge.tables.contrast import Stall
 
 if TYPE_CHECKING:
@@ -50,12 +51,20 @@ def stalls(case: Case) -> list[Control]:
              f"lost {one.lost:.2f} s" for one in worst]  # fmt: skip
     runs = len({one.run for one in found.stalls})
     more = f", and {len(found.stalls) - len(worst)} more" if len(found.stalls) > len(worst) else ""
+    if found.own:
+        sentence = (f"{runs} of {len(case.runs.run)} runs were held up, those of {found.own} more often than chance "
+                    f"has it: {'; '.join(names)}{more}; it is that arm's own, and inside the estimate")  # fmt: skip
+        return [Control("stall", WARNING, sentence, share)]
+    inside = any(one.round == WHOLE for one in found.stalls)
+    kept = ", but for runs that were slow throughout, which make its intervals wider" if inside else ""
     sentence = (f"{runs} of {len(case.runs.run)} runs were disturbed, {100 * share:.1f} % of the time in all: "
-                f"{'; '.join(names)}{more}; it is outside the estimate")  # fmt: skip
+                f"{'; '.join(names)}{more}; it is outside the estimate{kept}")  # fmt: skip
     return [Control("stall", WARNING, sentence, share)]
 
 
 def _where(number: int | None, rounds: int) -> str:
     if number is None:
         return f"in {rounds} rounds"
+    if number == WHOLE:
+        return "throughout"
     return "between rounds" if number < 0 else f"in round {number}"

@@ -80,6 +80,8 @@ INVARIANTS = (
     Invariant("plain", "tokens:plain_decodes_plainly", "a baseline guesses nothing and decodes one row a token"),
     Invariant("grades", "grades:grades_are_the_ledgers", "each answer's stored first difference is that of the "
               "ledgers, and each answer has one"),
+    Invariant("f16", "sharp:sharp_is_told", "the grade on F16 weights is there where it was asked for, whole, and "
+              "that of what was said on them"),
     Invariant("repeats", "sameness:repeats_repeat", "at temperature 0 an arm says and drafts the same both times"),
     Invariant("again_output", "sameness:again_says_the_same", "plain decoding says the same when it is run again"),
     Invariant("carry", "sameness:nothing_is_carried_over", "one prompt, decoded cold, again and after all others, "

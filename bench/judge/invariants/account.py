@@ -57,7 +57,7 @@ def decodes_are_rounds(case: Case) -> str | None:
         at = int(np.flatnonzero(wrong)[0])
         return (f"run {table.run[at]} ({table.arm[at]}) has {told[at]} decodes by its rounds, and its context counted "
                 f"{runs['window_decodes'][at]:.0f}; {int(wrong.sum())} runs in all")  # fmt: skip
-    wrong = table.tokens.distinct > runs["window_outputs"]
+    wrong = table.tokens.distinct + table.tokens.unverified > runs["window_outputs"]
     if not wrong.any():
         return None
     at = int(np.flatnonzero(wrong)[0])

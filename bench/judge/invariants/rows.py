@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.judge.measure.tokens import arrays
-from bench.records.arms import ARMS, COUNTED
+from bench.records.arms import ARMS, COUNTED, SHARP_ARMS
 from pti_loop.ledger import PHASES, SOURCES
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ NOT_BELOW_0 = {
     "draws": ("round", "position", "guess", "drawn"),
     "steps": ("repeat", "order", "n_past"),
     "counts": ("group", "position", "count"),
+    "sharp": ("stream", "position", "token"),
 }
 ABOVE_0 = {
     "runs": ("n_predict", "decode_window_ns"), "rounds": ("width", "total_ns"), "draws": ("depth",),
@@ -31,6 +32,7 @@ ABOVE_0 = {
 WORDS = {
     ("runs", "arm"): ARMS, ("rounds", "phase"): PHASES, ("ledger", "source"): SOURCES,
     ("steps", "layout"): ("sequences", "tokens"), ("counts", "arm"): tuple(COUNTED),
+    ("sharp", "arm"): SHARP_ARMS,
 }  # fmt: skip
 
 
@@ -114,4 +116,9 @@ def _counts(table: Table) -> str | None:
     return None
 
 
-_TOGETHER = {"runs": _runs, "rounds": _rounds, "ledger": _ledger, "draws": _draws, "steps": _steps, "counts": _counts}
+def _nothing(table: Table) -> str | None:
+    return None
+
+
+_TOGETHER = {"runs": _runs, "rounds": _rounds, "ledger": _ledger, "draws": _draws, "steps": _steps, "counts": _counts,
+             "sharp": _nothing}  # fmt: skip

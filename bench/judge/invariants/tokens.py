@@ -93,7 +93,7 @@ def answers_as_asked(case: Case) -> str | None:
         return (f"run {table.run[at]} ({table.arm[at]}) says {table.tokens.streams[at]} answers to {asked[at]} "
                 f"prompts; {int(wrong.sum())} runs in all")  # fmt: skip
     full = table.n_predict * asked
-    made = table.tokens.distinct + table.tokens.first
+    made = table.tokens.distinct + table.tokens.unverified + table.tokens.first
     by_rounds = case.arm.by_rounds & ~table.any_of(PLAIN)
     steady = table.rounds - table.startup_rounds
     wrong = np.where(by_rounds, steady != table.n_predict - 1, made != full) | (table.tokens.first != asked)
@@ -111,7 +111,7 @@ def verified(case: Case) -> str | None:
     """
     table = case.runs
     loose = np.bincount(table.emits["owner"][~table.confirmed], minlength=len(table.run))
-    never = table.tokens.distinct + table.tokens.first - _confirmed(table)
+    never = table.tokens.unverified
     may = case.arm.repeats & ~table.any_of(PLAIN)
     tail = max(int(case.cell.config.get("streams") or 1) - 1, 0)
     wrong = np.where(may, never > tail, loose > 0)
@@ -151,10 +151,3 @@ def plain_decodes_plainly(case: Case) -> str | None:
 
 _SPAN = 2**24
 """More than any run has positions or answers."""
-
-
-def _confirmed(table: RunTable) -> np.ndarray:
-    """Positions of each run that some emit confirms."""
-    emits = table.emits
-    key = (emits["owner"] * _SPAN + emits["stream"]) * _SPAN + emits["position"]
-    return np.bincount(np.unique(key[table.confirmed]) // _SPAN // _SPAN, minlength=len(table.run))

@@ -3,37 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from bench.errors import UserError, nearest
+from bench.errors import innermost_frame, nearest
+from bench.judge.damage import damaged_row
 from bench.judge.findings import Findings
 from bench.judge.kernels.counters import counter_rows
 from bench.judge.kernels.ssq import economics
-from bench.judge.kernels.times import kernel_rows, origin
+from bench.judge.kernels.times import CELL, kernel_rows, origin
 from bench.judge.tables.kernels import KernelResource
 from bench.records.kernels import KernelRecords, load_kernels
+
+MOST_TOLD = 3
+AGAIN = "run `python -m bench kernels` again"
 
 
 def judge_kernels(findings: Findings, folders: Iterable[Path]) -> Findings:
     """The findings with the tables kernels, counters, ssq and kernel_resources filled from some folders.
 
-    Raises `UserError` for a damaged record. Without folders the findings stay as they are.
+    A folder with a file that cannot be read or judged is a row of the table of cells; what its other files say counts.
+    Without folders the findings stay as they are.
     """
     for folder in folders:
         records = load_kernels(folder)
-        findings.kernels.extend(kernel_rows(records))
-        findings.counters.extend(counter_rows(records))
-        findings.kernel_resources.extend(resource_rows(records))
-    findings.ssq.extend(economics(findings.kernels, findings.counters))
+        own = _judged(records)
+        findings.kernels.extend(own.kernels)
+        findings.counters.extend(own.counters)
+        findings.kernel_resources.extend(own.kernel_resources)
+        findings.ssq.extend(own.ssq)
+        findings.cells.extend(own.cells)
     return findings
 
 
+def _judged(records: KernelRecords) -> Findings:
+    """The rows of one machine's records: what is derived of them compares no two machines."""
+    own, faults = Findings(), list(records.damage)
+    # Without the environment nobody knows what was measured, and a table half judged is none.
+    usable = not any(fault.startswith("env.json") for fault in faults)
+    for rows, judge in (
+        (own.kernels, kernel_rows),
+        (own.counters, counter_rows),
+        (own.kernel_resources, resource_rows),
+        (own.ssq, lambda _: economics(own.kernels, own.counters)),
+    ):
+        try:
+            rows.extend(judge(records) if usable else [])
+        except Exception as error:  # an edited file may break any step; the other tables are judged all the same
+            faults.append(f"it cannot be judged ({type(error).__name__}: {error}, {innermost_frame(error)})")
+    if faults:
+        more = f"; and {len(faults) - MOST_TOLD} more" if len(faults) > MOST_TOLD else ""
+        reason = f"{'; '.join(faults[:MOST_TOLD])}{more}; {AGAIN}"
+        own.cells.append(replace(damaged_row(records.machine, CELL, reason), kind=CELL))
+    return own
+
+
 def resource_rows(records: KernelRecords) -> list[KernelResource]:
-    """What compilers said of each kernel, as they said it. Raises `UserError` for a column that is not known."""
+    """What compilers said of each kernel, as they said it. Raises ValueError for a column that is not known."""
     for row in records.static:
         if unknown := [name for name in row if name not in KernelResource.columns]:
-            raise UserError(
-                f"static.csv of {records.machine} has the column '{unknown[0]}'; "
-                f"{nearest(unknown[0], KernelResource.columns)}"
-            )
+            raise ValueError(f"static.csv has the column '{unknown[0]}'; {nearest(unknown[0], KernelResource.columns)}")
     return [KernelResource(**origin(records) | row) for row in records.static]

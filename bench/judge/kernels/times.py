@@ -1,8 +1,8 @@
 """Times of kernels as shares of what can be read, costs of further streams, and ratios to llama.cpp's own kernels.
 
 It knows no source and no launch. A kernel whose check failed has no time here, and a time below that of a plain read of
-the same bytes voids the row. Every ratio is paired inside a block: its value is the median, its interval that of the
-geometric mean (`intervals.mean_estimate`), as for peers.
+the same bytes voids the row. Every ratio is paired inside a block, and its value is the median with the interval of a
+median (`intervals.middle_of`), as for peers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from bench.judge.measure.intervals import mean_estimate
+from bench.judge.measure.intervals import middle_of
 from bench.judge.tables.kernels import Kernel
 
 if TYPE_CHECKING:
@@ -180,11 +180,8 @@ def _relative(name: str, times: dict[int, float], single: dict[int, float]) -> d
 
 def _ratio(name: str, values: Sequence[float]) -> dict[str, Any]:
     """A ratio's median and interval; nan where no block has it."""
-    known = np.array([value for value in values if not math.isnan(value)])
-    if not len(known):
-        return {name: NAN, f"{name}_low": NAN, f"{name}_high": NAN}
-    low, high = mean_estimate(np.log(known), "blocks").interval()
-    return {name: float(np.median(known)), f"{name}_low": low, f"{name}_high": high}
+    middle, low, high = middle_of(np.array([value for value in values if not math.isnan(value)]))
+    return {name: middle, f"{name}_low": low, f"{name}_high": high}
 
 
 def _median(values: Iterable[float]) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 NONE = "none"
 FEWEST = 5
-"""Cells with A/A that say how contexts differ."""
+"""Readings of A/A that say how contexts differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A/A of one cell. `log_se` is its noise, with `df` degrees of freedom."""
+    """A/A of one set of contexts of a cell. `log_se` is its noise, with `df` degrees of freedom."""
 
     machine: str
     build: str
@@ -71,27 +71,43 @@ def effect_of(case: Case) -> float:
     return min(abs(case.design.contrast(logs - divisor).log_mean) for divisor in (0.0, np.log(table.concurrent)))
 
 
-def told(case: Case) -> str:
-    """What A/A says of a cell, in a word for its rows."""
-    if case.once(measured) is None:
-        return NONE
+def columns(case: Case) -> dict[str, Any]:
+    """What A/A says of a cell, in a word and in figures, for its rows."""
+    found = case.once(measured)
+    if found is None:
+        return {"again": NONE}
     severity = next(one.severity for one in case.controls if one.control == "again")
-    return {OK: "ok", WARNING: CANNOT_TELL}.get(severity, severity)
+    low, high = found.interval()
+    return {"again": {OK: "ok", WARNING: CANNOT_TELL}.get(severity, severity), "again_ratio": found.ratio,
+            "again_low": low, "again_high": high, "again_freedom": found.freedom}  # fmt: skip
 
 
-def reading(case: Case) -> Reading | None:
-    """A/A of a sound cell, for its machine."""
+def readings(case: Case) -> list[Reading] | None:
+    """A/A of a sound cell, for its machine: one of each set of contexts that has it."""
     found = case.once(measured) if not case.contradiction and not case.void_reason else None
     if found is None or found.freedom < 1 or not np.isfinite(found.log_se):
         return None
-    about = origin(case.cell)
-    return Reading(about["machine"], about["build"], case.cell.cell, found.log_mean, found.log_se, int(found.freedom))
+    about, table, made = origin(case.cell), case.settled, []
+    logs, block = np.log(table.rate), found.log_se / np.sqrt(case.once(_weight))
+    for number in np.unique(table.context).tolist():
+        design = contrast_design(table, table.context == number, arm="again")
+        if design is not None:
+            log_se = float(block * np.sqrt(design.block_weight))
+            made.append(Reading(about["machine"], about["build"], case.cell.cell, design.contrast(logs).log_mean,
+                                log_se, int(found.freedom)))  # fmt: skip
+    return made
 
 
-def context_rows(found: Sequence[Reading]) -> list[Contexts]:
-    """One row a machine and build with `FEWEST` cells or more."""
+def _weight(case: Case) -> float:
+    """Sum of the squared weights of the blocks with A/A."""
+    design = contrast_design(case.settled, arm="again")
+    return 1.0 if design is None else design.block_weight
+
+
+def context_rows(found: Sequence[Sequence[Reading]]) -> list[Contexts]:
+    """One row a machine and build with `FEWEST` readings or more."""
     groups: dict[tuple[str, str], list[Reading]] = {}
-    for one in found:
+    for one in (reading for cell in found for reading in cell):
         groups.setdefault((one.machine, one.build), []).append(one)
     return [_row(members) for members in groups.values() if len(members) >= FEWEST]
 
@@ -101,7 +117,7 @@ def _row(members: Sequence[Reading]) -> Contexts:
     mean, low, high = mean_interval(logs)
     spread = spread_between(logs, np.array([one.log_se for one in members]))
     return Contexts(
-        machine=members[0].machine, build=members[0].build, cells=[one.cell for one in members],
+        machine=members[0].machine, build=members[0].build, cells=sorted({one.cell for one in members}),
         again=float(np.exp(mean)), ci_low=float(np.exp(low)), ci_high=float(np.exp(high)), spread=spread,
         half_width=spread * t_quantile(float(len(logs)), CONFIDENCE), readings=len(logs),
     )  # fmt: skip

@@ -1,12 +1,13 @@
 """What one context has over another of its kind, put into the intervals of speed-ups.
 
-Every arm of a cell has one context, so its intervals know nothing of how contexts differ; A/A over the cells of a
-machine does (`bench.judge.measure.again`). It changes no estimate.
+Every arm of a cell has one context at a time, so its intervals know little of how contexts differ; A/A over the cells
+of a machine does (`bench.judge.measure.again`). Contexts that were made anew average it. It changes no estimate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,13 +15,22 @@ from bench.judge.columns import changed
 from bench.judge.tables.cell import Contexts
 from bench.judge.tables.contrast import SpeedUp
 
+if TYPE_CHECKING:
+    from bench.judge.measure.runs import RunTable
+
 PAIRS = (("ci_low", "ci_high"), ("noise_low", "noise_high"), ("prompts_low", "prompts_high"))
 
 
 def with_contexts(rows: Sequence[SpeedUp], contexts: Sequence[Contexts]) -> list[SpeedUp]:
     """The rows with the spread between contexts of their machine and build in all intervals."""
     by_build: Mapping[tuple[str, str], float] = {(one.machine, one.build): one.half_width for one in contexts}
-    return [_wider(row, by_build.get((row.machine, row.build), 0.0)) for row in rows]
+    return [_wider(row, by_build.get((row.machine, row.build), 0.0) / np.sqrt(row.contexts)) for row in rows]
+
+
+def sets_of(table: RunTable, mask: np.ndarray) -> float:
+    """How many sets of contexts of equal weight the treatment's runs under a mask are worth."""
+    shares = np.unique(table.context[mask & table.of("treatment")], return_counts=True)[1].astype(float)
+    return float(shares.sum() ** 2 / (shares @ shares)) if len(shares) else 1.0
 
 
 def _wider(row: SpeedUp, half_width: float) -> SpeedUp:

@@ -2,8 +2,9 @@
 
 Both were fixed before any run.
 
-*These texts*: what another sweep of the same prompts would find. Its spread is the noise between the two runs of a
-block, pooled over all blocks of the cell, so that a class of one prompt has an interval too.
+*These texts*: what another sweep of the same prompts would find. Its spread is the noise between the blocks of a prompt
+where there are enough of them, else that between the two runs of a block; pooled over all blocks of the cell, so that a
+class of one prompt has an interval too.
 
 *Texts like these*: what other prompts would find. Its spread is that between prompts. Where guesses make the gain,
 texts differ in it by a lot and to one side, and a few of them do not show how: with fewer than `ENOUGH` prompts such a
@@ -27,13 +28,19 @@ if TYPE_CHECKING:
     from bench.judge.measure.case import Case
     from bench.judge.measure.runs import RunTable
 
+BETWEEN = 12
+"""Degrees of freedom between the blocks of a prompt from which on they alone say what the noise is: nothing has to be
+known of how it goes on from run to run."""
+CARRIED = 1.13
+"""Variance of a block's ratio over that of half the difference of its pairs. It is 1.00 for independent runs and 1.29
+at most where a run is like the one before (a correlation of a half from run to run); this is the geometric middle."""
 ENOUGH = 24
 """Prompts from which on the skew of a gain that depends on the text shows in the sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Variance of the log ratio of one block: what its two replicates say, pooled over the blocks of a cell."""
+    """Variance of the log ratio of one block, pooled over the blocks of a cell."""
 
     variance: float
     df: int
@@ -62,20 +69,32 @@ def depends_on_text(case: Case) -> bool:
     return case.arm.guesses and case.arm.answers != "copies"
 
 
-def noise_of(log_rates: np.ndarray, table: RunTable, arm: str = "treatment") -> Noise:
-    """Noise of a block's ratio of an arm over the baseline, from log rates that know what stalls hide.
+def noise_of(log_rates: np.ndarray, unknown: np.ndarray, table: RunTable, arm: str = "treatment") -> Noise:
+    """Noise of a block's ratio of an arm over the baseline; `unknown` (runs) is what stalls hide of it.
 
-    In a palindrome A B B A, half of (A1 - B1) - (A2 - B2) has the spread of the block's ratio, whether runs are
-    independent or drift.
+    In a palindrome A B B A, half of (A1 - B1) - (A2 - B2) has the spread of the block's ratio where runs are
+    independent or drift, and somewhat less where a run is like the one before (`CARRIED`).
     """
     ours, plain = block_pairs(table, arm), block_pairs(table, "baseline")
     shared = sorted(ours.keys() & plain.keys())
     if not shared:
         return Noise(float("inf"), 0)
     mine, base = (np.array([side[block] for block in shared]) for side in (ours, plain))
-    ratios = log_rates[mine] - log_rates[base]
+    between = _between((log_rates[mine] - log_rates[base]).mean(axis=1), table.prompt[mine[:, 0]])
+    if between.df >= BETWEEN:
+        return between
+    ratios = (log_rates - unknown)[mine] - (log_rates - unknown)[base]
     halves = (ratios[:, 0] - ratios[:, 1]) / 2
-    return Noise(max(float(halves @ halves) / len(shared), SE_FLOOR**2), len(shared))
+    return Noise(max(CARRIED * float(halves @ halves) / len(shared), SE_FLOOR**2), len(shared))
+
+
+def _between(blocks: np.ndarray, prompts: np.ndarray) -> Noise:
+    """Variance of the ratios of blocks around the mean of their prompt."""
+    names, which = np.unique(prompts, return_inverse=True)
+    size = np.bincount(which)
+    off = blocks - (np.bincount(which, weights=blocks) / size)[which]
+    df = len(blocks) - len(names)
+    return Noise(max(float(off @ off) / df, SE_FLOOR**2) if df else float("inf"), df)
 
 
 def both(design: Design, log_rates: np.ndarray, noise: Noise, by_text: bool = False, free: bool = False) -> Both:

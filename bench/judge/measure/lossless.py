@@ -5,6 +5,7 @@ It does not know how a logit gap was obtained; it compares gaps with the noise t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -65,8 +66,8 @@ class Grade:
         }
 
 
-def grade_answer(answer: dict[str, Any], noise: dict[str, Any]) -> str:
-    """Grade of one answer, a row of facts["lossless"].
+def grade_answer(answer: dict[str, Any], noise: dict[str, Any], most: float = math.inf) -> str:
+    """Grade of one answer, a row of facts["lossless"]. No noise above `most` logits excuses anything.
 
     A first difference is a near tie when both arms' gaps there are below the noise at that very position, as the two
     shapes moved logits on this prefix where no guess is made. Where that was not kept, the cell's noise stands in, or
@@ -84,6 +85,7 @@ def grade_answer(answer: dict[str, Any], noise: dict[str, Any]) -> str:
     base, arm = float(first["gap_baseline"]), float(first["gap_arm"])
     here = first.get("noise")
     limit = shapes if here is None else min(shapes, float(here) * (1 + 1e-6))
+    limit = min(limit, most if quantity == "logit_gap" else most / 4)
     if arm <= 0:
         limit = min(limit, SMALL.get(quantity, 0.0))
     forced = answer.get("teacher_forced") or {}
@@ -144,7 +146,8 @@ def rates(facts: dict[str, Any], answers: Iterable[dict[str, Any]]) -> Rates:
                  plain[1] + int(noise.get("positions") or 0))  # fmt: skip
 
 
-def grade_arm(facts: dict[str, Any], arm: str, prompts: Collection[str] | None = None) -> Grade | None:
+def grade_arm(facts: dict[str, Any], arm: str, prompts: Collection[str] | None = None,
+              most: float = math.inf) -> Grade | None:  # fmt: skip
     """Grade of an arm over its answers, or over those of some prompts; None when no answer was graded.
 
     Near ties that come more often than the shape of the decode explains are none: a method that says the second most
@@ -156,7 +159,7 @@ def grade_arm(facts: dict[str, Any], arm: str, prompts: Collection[str] | None =
         answers = [row for row in answers if row.get("prompt") in prompts]
     if not answers:
         return None
-    grades = [grade_answer(row, noise) for row in answers]
+    grades = [grade_answer(row, noise, most) for row in answers]
     if NEAR_TIE in grades and rates(facts, answers).too_often:
         grades = [DIVERGENT if grade == NEAR_TIE else grade for grade in grades]
     bad = sorted({str(row.get("prompt")) for row, grade in zip(answers, grades, strict=True) if grade == DIVERGENT})

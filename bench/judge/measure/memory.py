@@ -6,6 +6,7 @@ It knows no model's shape: the records hold the bytes of a token and of a sequen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ def _row(case: Case, source: str, arm: str, known: Mapping[str, Any]) -> Memory:
     """A row from what the records know, whatever else they hold."""
     return Memory(
         **case.of_model, source=source, arm=arm,
+        weight_bytes=float((case.cell.facts.get("model") or {}).get("tensor_bytes") or math.nan),
         **{name: value for name, value in known.items() if name in Memory.columns},
         kv_ratio=_quotient(known.get("kv_bytes"), known.get("computed_kv_bytes")),
         state_ratio=_quotient(known.get("state_bytes"), known.get("computed_state_bytes")),

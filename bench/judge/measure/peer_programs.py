@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.measure.intervals import mean_estimate
+from bench.judge.measure.intervals import middle_of
 from bench.judge.tables.machine import Peer
 
 if TYPE_CHECKING:
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def peer_rows(case: Case) -> list[Peer]:
-    """One row a tool and width; `ratio` is the median of ours over theirs, the interval that of the geometric mean."""
+    """One row a tool and width; `ratio` is the middle of ours over theirs, by pairs, with the interval of that."""
     groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for pair in case.cell.facts.get("peers") or []:
         groups.setdefault((str(pair["tool"]), int(pair.get("width", 1))), []).append(pair)
     rows = []
     for (tool, width), pairs in sorted(groups.items()):
         theirs, ours = (np.array([float(pair[key]) for pair in pairs]) for key in ("tok_s", "ours_tok_s"))
-        low, high = mean_estimate(np.log(ours / theirs), "pairs").interval()
+        middle, low, high = middle_of(ours / theirs)
         rows.append(
             Peer(**case.of_model, tool=tool, width=width, tok_s=float(np.median(theirs)),
-                 ours_tok_s=float(np.median(ours)), ratio=float(np.median(ours / theirs)), ci_low=low, ci_high=high,
+                 ours_tok_s=float(np.median(ours)), ratio=middle, ci_low=low, ci_high=high,
                  pairs=len(pairs))
         )  # fmt: skip
     return rows

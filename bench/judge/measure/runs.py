@@ -40,6 +40,8 @@ class RunTable:
     n_predict: np.ndarray
     clock_mhz: np.ndarray
     window: np.ndarray
+    draft_prefill: np.ndarray
+    """What drafters took to take in the prompt, before the window; nan where the record does not tell."""
     start_ns: np.ndarray
     tokens: RunCounts
     rounds: np.ndarray
@@ -55,6 +57,13 @@ class RunTable:
     turns: dict[str, np.ndarray]
     """Columns of the rounds table."""
     draws: dict[str, np.ndarray]
+    made: np.ndarray | None = None
+    """Which set of contexts each run ran in, from 0; None where the records do not tell."""
+
+    @cached_property
+    def context(self) -> np.ndarray:
+        """(runs,) number of the set of contexts, 0 where there was one alone or the records do not tell."""
+        return np.zeros(len(self.run), dtype=np.int64) if self.made is None else np.maximum(self.made, 0)
 
     @cached_property
     def concurrent(self) -> np.ndarray:
@@ -72,6 +81,11 @@ class RunTable:
         return _ratio(self.tokens.distinct - self.tokens.startup, self.window - self.startup_seconds)
 
     @cached_property
+    def prompted_rate(self) -> np.ndarray:
+        """Distinct tokens per second of the window and of what drafters took to take in the prompt before it."""
+        return _ratio(self.tokens.distinct, self.window + self.draft_prefill)
+
+    @cached_property
     def counted_rate(self) -> np.ndarray:
         """Emit calls per second: what the published loop printed."""
         return _ratio(self.tokens.counted, self.window)
@@ -80,6 +94,17 @@ class RunTable:
     def host(self) -> np.ndarray:
         """Share of the window that was spent outside `llama_decode`, sequential decodes of a rebuild included in it."""
         return 1.0 - _ratio(self.seconds["decode"] + self.rebuilt, self.window)
+
+    @cached_property
+    def sampled(self) -> np.ndarray:
+        """Share of the window that went into drawing the model's own tokens and comparing guesses with them."""
+        share: np.ndarray = self.seconds["sample"] / self.window
+        return share
+
+    @cached_property
+    def unsampled_rate(self) -> np.ndarray:
+        """Distinct tokens per second, start-up inside, as if drawing took no time."""
+        return _ratio(self.tokens.distinct, self.window - self.seconds["sample"])
 
     @cached_property
     def _arms(self) -> dict[str, int]:
@@ -154,6 +179,7 @@ def run_table(cell: StoredCell) -> RunTable:
         **{name: runs[name].astype(np.int64) for name in WHOLE},
         clock_mhz=runs["clock_mhz"].astype(float),
         window=runs["decode_window_ns"] * 1e-9,
+        draft_prefill=_known_seconds(runs.get("draft_prefill_ns"), size),
         tokens=count_runs(emits, ids, (turns["run"][started], turns["round"][started])),
         rounds=np.bincount(owner, minlength=size),
         startup_rounds=np.bincount(owner[started], minlength=size),
@@ -164,9 +190,16 @@ def run_table(cell: StoredCell) -> RunTable:
         emits=emits,
         turns=turns,
         draws=draws,
+        made=runs["context"].astype(np.int64) if "context" in runs else None,
     )
     _check(table)
     return table
+
+
+def _known_seconds(values: np.ndarray | None, size: int) -> np.ndarray:
+    """Nanoseconds as seconds; nan where they are unknown."""
+    known = np.full(size, -1.0) if values is None else np.asarray(values, dtype=float)
+    return np.where(known >= 0, known * 1e-9, np.nan)
 
 
 def totals(turns: dict[str, np.ndarray], size: int) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:

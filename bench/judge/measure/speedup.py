@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.measure.again import told as again_told
+from bench.judge.measure.again import columns as again_columns
+from bench.judge.measure.contexts import sets_of
 from bench.judge.measure.decomposition import factors
 from bench.judge.measure.estimands import Both, both, depends_on_text, noise_of
 from bench.judge.measure.intervals import direction, known_mean
 from bench.judge.measure.layout import Design, block_flags, class_masks, contrast_design
-from bench.judge.measure.lossless import grade_arm, prompt_parts
+from bench.judge.measure.lossless import prompt_parts
 from bench.judge.measure.roofline import bounds
+from bench.judge.measure.sharp import graded
 from bench.judge.tables.contrast import ANSWER, SCOPES, SpeedUp
 
 if TYPE_CHECKING:
@@ -30,23 +32,25 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
     table, plain, limits = case.settled, case.runs, case.once(bounds)
     together = int(table.concurrent[table.of("treatment")].max())
     bound = limits[-1].bound_tok_s if limits else float("nan")
-    noise, by_text = noise_of(np.log(table.rate) - case.stalls.unknown, table), depends_on_text(case)
-    about = {"concurrent": together, "again": again_told(case), "stalled_share": case.stalls.share}
+    noise, by_text = noise_of(np.log(table.rate), case.stalls.unknown, table), depends_on_text(case)
+    about = {"concurrent": together, "stalled_share": case.stalls.share, **again_columns(case)}
     rows = []
     for name, mask in class_masks(table).items():
         design = contrast_design(table, mask)
         prompts = None if name == "all" else prompt_parts(str(prompt) for prompt in table.prompt[mask])
-        grade = grade_arm(case.cell.facts, "treatment", prompts)
+        grade = graded(case, "treatment", prompts)
         if design is None or grade is None:
             continue
         solo = _solo_designs(table, mask)
-        shared = {**about, "prompt_class": name, **grade.columns(), **_round_columns(table, design)}
+        shared = {**about, "prompt_class": name, "contexts": sets_of(table, mask), **grade.columns(),
+                  **_round_columns(table, design), **_guess_time(table, mask)}  # fmt: skip
         for scope in SCOPES if together > 1 else (ANSWER,):
             divisor = np.log(table.concurrent) if scope == ANSWER else np.zeros(len(table.run))
             found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses)
             rows.append(SpeedUp(**case.of_arm, **shared, scope=scope, **_speeds(table, design, divisor),
                                 **_intervals(found), **_with_stalls(plain, design, divisor),
                                 **_against_solo(solo, np.log(table.rate) - divisor),
+                                **_all_wrong(table, mask, np.log(table.rate) - divisor),
                                 bound_tok_s=bound / (together if scope == ANSWER else 1)))  # fmt: skip
     return rows
 
@@ -61,6 +65,7 @@ def _intervals(found: Both) -> dict[str, Any]:
         "speedup": told.ratio, **columns, "speaks_of": found.speaks_of, "direction": direction(told),
         "min_visible_effect": told.min_visible_effect, "n_blocks": told.n_blocks, "n_prompts": told.n_prompts,
         "n_units": told.n_units, "units": told.units, "freedom": told.freedom,
+        "noise_freedom": found.noise.freedom,
     }  # fmt: skip
 
 
@@ -76,12 +81,23 @@ def _speeds(table: RunTable, design: Design, divisor: np.ndarray) -> dict[str, A
     log_rate = np.log(table.rate) - divisor
     tok_s, baseline = design.levels(log_rate)
     steady, counted = np.log(table.steady_rate) - divisor, np.log(table.counted_rate) - divisor
-    counted_tok_s = design.levels(counted)[0]
+    counted_tok_s, unsampled = design.levels(counted)[0], np.log(table.unsampled_rate) - divisor
     return {
         "tok_s": tok_s, "baseline_tok_s": baseline, "aggregate_tok_s": design.levels(np.log(table.rate))[0],
         "steady_tok_s": design.levels(steady)[0], "steady_speedup": design.ratio(steady),
         "counted_tok_s": counted_tok_s, "counted_speedup": counted_tok_s / baseline,
+        "unsampled_speedup": design.ratio(unsampled),
+        **_with_draft_prefill(table, design, divisor),
     }  # fmt: skip
+
+
+def _with_draft_prefill(table: RunTable, design: Design, divisor: np.ndarray) -> dict[str, Any]:
+    """The ratio where what a drafter took to take in the prompt is the arm's time too; nothing where it is unknown."""
+    taken = table.draft_prefill[np.unique(design.arm.run)]
+    if np.isnan(taken).any() or np.isnan(table.draft_prefill[np.unique(design.baseline.run)]).any():
+        return {}
+    return {"prompted_speedup": design.ratio(np.log(table.prompted_rate) - divisor),
+            "draft_prefill_ms": float(taken.mean()) * 1e3}  # fmt: skip
 
 
 def _solo_designs(table: RunTable, mask: np.ndarray) -> SoloDesigns | None:
@@ -105,8 +121,27 @@ def _against_solo(solo: SoloDesigns | None, log_rate: np.ndarray) -> dict[str, A
             "solo_ci_high": high, "solo_flatters": bool(flatters)}  # fmt: skip
 
 
+def _all_wrong(table: RunTable, mask: np.ndarray, log_rate: np.ndarray) -> dict[str, Any]:
+    """Speed of the arm whose every guess is wrong, over plain decoding's; nothing where it did not run."""
+    design = contrast_design(table, mask, "sabotage")
+    if design is None:
+        return {}
+    estimate = design.contrast(log_rate)
+    low, high = estimate.interval()
+    return {"sabotage_tok_s": design.levels(log_rate)[0], "sabotage_speedup": estimate.ratio,
+            "sabotage_low": low, "sabotage_high": high}  # fmt: skip
+
+
+def _guess_time(table: RunTable, mask: np.ndarray) -> dict[str, Any]:
+    """Drafting time of the treatment's rounds that made guesses, a guess."""
+    turns = table.turns
+    mine = (mask & table.of("treatment"))[turns["owner"]] & (turns["drafted"] > 0)
+    guesses = int(turns["drafted"][mine].sum())
+    return {"guess_ms": float(turns["draft_ns"][mine].sum()) * 1e-6 / guesses} if guesses else {}
+
+
 def _round_columns(table: RunTable, design: Design) -> dict[str, Any]:
-    found, host = factors(table, design), table.host
+    found, host, sampled = factors(table, design), table.host, table.sampled
     low, high = found.cost.interval()
     together = float(table.concurrent[table.of("treatment")].max())
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -122,5 +157,7 @@ def _round_columns(table: RunTable, design: Design) -> dict[str, Any]:
         "outside_rounds": found.outside,
         "host_share": known_mean(host[design.arm.run]),
         "baseline_host_share": known_mean(host[design.baseline.run]),
+        "sample_share": known_mean(sampled[design.arm.run]),
+        "baseline_sample_share": known_mean(sampled[design.baseline.run]),
         "tokens_per_round_answer": found.tokens_per_round / together,
     }

@@ -4,6 +4,13 @@ Fixed before any run. A block decodes the same work twice with each arm. A round
 the other run, by more than `allowed`, lost time to something outside: it counts with the time of the other one. What is
 slow in both stays, such as a change of width. The records keep every stall; the estimate has none.
 
+A run that is slower than the other throughout is another matter: which of the two is the odd one, nothing tells. Its
+rounds are held against the other's times their median ratio, so that such a level stays in the estimate and in its
+noise (named as `WHOLE`); only in a run that takes twice as long in all nothing is noise.
+
+What comes from outside hits both arms. Where one arm's runs are disturbed more often than the other's, by more than
+chance at the time that each ran (`OWN`), the stalls are its own work: they are listed and stay in the estimate.
+
 Work is identical where both runs have the same rounds: phase, width, guesses and decodes. Where an arm's are not (above
 temperature 0, with another seed), a round is held against the median of the arm's rounds of its shape behind the same
 shape, and only twice as long is a stall. The arms of a block are always treated alike. It knows no method, and not what
@@ -16,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import special
 
 from bench.judge.measure.runs import TIMES, RunTable, totals
 
@@ -23,12 +31,16 @@ USUAL_TIMES = 6.0
 """How many times the cell's usual difference between two rounds of the same work is no stall yet."""
 LEAST, MOST = float(np.log(1.10)), float(np.log(2.0))
 """No round within 10 % of the other is a stall, and every round that took twice as long is one."""
+MATTERS = 0.01
+"""A run that lost this share of its time is disturbed, where arms are compared by their disturbed runs."""
+OWN = 0.02
+"""Chance at which stalls from outside would hit one of the two arms so much more often."""
 FEWEST = 5
 """Rounds of a shape whose median says how long it takes."""
 LISTED = 0.05
 """A round that lost this share of its run has a row of its own; so have a run's others together."""
-BETWEEN, SEVERAL = -1, None
-"""In place of a round's number: time between rounds, and several short ones."""
+BETWEEN, WHOLE, SEVERAL = -1, -2, None
+"""In place of a round's number: time between rounds, a run that is slow throughout, and several short ones."""
 SHAPE = ("width", "drafted", "redecoded")
 _OF_THE_WORK = ("_arms", "arm_code", "prompt_code", "text_code", "_masks", "concurrent", "confirmed")
 """What is computed once of a table and does not depend on its times."""
@@ -36,7 +48,10 @@ _OF_THE_WORK = ("_arms", "arm_code", "prompt_code", "text_code", "_masks", "conc
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Time that a run lost: in which round, how much, and what the same work took elsewhere. Times in seconds."""
+    """Time that a run lost: in which round, how much, and what the same work took elsewhere. Times in seconds.
+
+    What a run lost as a whole (`WHOLE`) is still in the estimate.
+    """
 
     run: int
     """Index of the run in its table."""
@@ -64,12 +79,14 @@ class Settled:
     what was replaced might be noise as well, and the estimate of the noise has that in it."""
     paired: np.ndarray
     """(runs,) whether the run was held against its twin; the others against rounds of their shape."""
+    own: str = ""
+    """The arm whose own work the stalls are, so that they are in `table` still; empty where they are from outside."""
 
     @property
     def share(self) -> float:
         """Share of the cell's time that stalls took."""
         lost = float(self.lost.sum())
-        return lost / (lost + float(self.table.window.sum()))
+        return lost / (float(self.table.window.sum()) + (0.0 if self.own else lost))
 
 
 def settled(table: RunTable) -> Settled:
@@ -79,7 +96,9 @@ def settled(table: RunTable) -> Settled:
     total = table.turns["total_ns"][order].astype(float)
     twin, paired = _twins(table, order, starts)
     allowed = _allowed(total, twin)
-    expected = np.where(twin >= 0, total[np.maximum(twin, 0)], np.nan)
+    level = _levels(total, twin, starts, paired)
+    expected = np.where(twin >= 0, total[np.maximum(twin, 0)], np.nan) * np.exp(np.repeat(level, table.rounds))
+    expected = np.maximum(expected, 1.0)  # a clock that did not move is no measure
     loose = ~np.repeat(paired, table.rounds)
     if loose.any():
         expected[loose] = _usual(table, order, starts, total)[loose]
@@ -88,15 +107,57 @@ def settled(table: RunTable) -> Settled:
         stalled = np.log(total / expected) > limit
     gaps = _gaps(table, total, starts, paired)
     lost = np.add.reduceat(np.where(stalled, total - expected, 0.0), starts[:-1]) * 1e-9 + gaps
+    slow = [_slow(table, run, float(level[run])) for run in np.flatnonzero(level > allowed).tolist()]
     if not lost.any():
-        return Settled(table, (), lost, allowed, lost, paired)
+        return Settled(table, tuple(slow), lost, allowed, lost, paired)
     made = _without(table, order, stalled, expected, twin, gaps)
     found = tuple(_listed(table, made, order, starts, stalled, expected, total, gaps))
+    if own := _own(table, made.window, lost):
+        return Settled(table, (*found, *slow), lost, allowed, np.zeros_like(lost), paired, own)
+    # A round that counts as the other's brings that one's error in a second time, and it may have been noise itself.
     might = np.where(stalled, np.minimum(total - expected, expected * (np.exp(MOST) - 1)), 0.0)
-    # A run that counts as the other does brings that one's whole error into the mean of the two. Half of the time it is
-    # the odd one, so the squares of these errors are half of what twice the distance would make.
-    unknown = np.sqrt(2) * np.log1p(np.add.reduceat(might, starts[:-1]) * 1e-9 / made.window)
-    return Settled(made, found, lost, allowed, unknown, paired)
+    unknown = np.log1p(np.add.reduceat(might, starts[:-1]) * 1e-9 / made.window)
+    return Settled(made, (*found, *slow), lost, allowed, unknown, paired)
+
+
+def _own(table: RunTable, window: np.ndarray, lost: np.ndarray) -> str:
+    """The arm whose runs are disturbed more often than chance allows, empty for none.
+
+    Of so many disturbed runs each is an arm's with the share of time that it ran; exact binomial tails on both sides.
+    """
+    hit = lost > MATTERS * window
+    runs = {arm: table.of(arm) for arm in ("treatment", "baseline")}
+    counts = {arm: int(hit[mask].sum()) for arm, mask in runs.items()}
+    time = {arm: float(window[mask].sum()) for arm, mask in runs.items()}
+    both, whole = sum(counts.values()), sum(time.values())
+    if not both or not whole > 0:
+        return ""
+    for arm, count in counts.items():
+        # Chance of as many or more among all that were disturbed.
+        if count and special.betainc(count, both - count + 1, time[arm] / whole) < OWN / 2:
+            return arm
+    return ""
+
+
+def _levels(total: np.ndarray, twin: np.ndarray, starts: np.ndarray, paired: np.ndarray) -> np.ndarray:
+    """(runs,) median log ratio of a run's rounds to the other run's; 0 without one and where one took twice as long."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(twin >= 0, np.log(total / total[np.maximum(twin, 0)]), 0.0)
+    size = np.diff(starts)
+    ranked = ratios[np.lexsort((ratios, np.repeat(np.arange(len(size)), size)))]
+    middle = (ranked[starts[:-1] + (size - 1) // 2] + ranked[starts[:-1] + size // 2]) / 2
+    whole, other = np.add.reduceat(total, starts[:-1]), np.add.reduceat(total[np.maximum(twin, 0)], starts[:-1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        known = paired & np.isfinite(middle) & (np.abs(middle) <= MOST) & (np.abs(np.log(whole / other)) <= MOST)
+    levels: np.ndarray = np.where(known, middle, 0.0)
+    return levels
+
+
+def _slow(table: RunTable, run: int, level: float) -> Stall:
+    """A run that took longer than the other one throughout."""
+    took = float(table.window[run])
+    other = took * float(np.exp(-level))
+    return Stall(run, WHOLE, int(table.rounds[run]), took - other, took, other, took / other - 1)
 
 
 def _twins(table: RunTable, order: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -184,17 +245,18 @@ def _gaps(table: RunTable, total: np.ndarray, starts: np.ndarray, paired: np.nda
 def _without(
     table: RunTable, order: np.ndarray, stalled: np.ndarray, expected: np.ndarray, twin: np.ndarray, gaps: np.ndarray
 ) -> RunTable:
-    """The table with every stalled round as the other run's was, or scaled to the median of its shape."""
+    """The table with every stalled round as the other run's was at the run's level, or as the median of its shape."""
     turns = dict(table.turns)
     at = order[stalled]
-    source, paired = np.maximum(twin[stalled], 0), twin[stalled] >= 0
-    shrink = expected[stalled] / table.turns["total_ns"][at]
+    source = order[np.where(twin[stalled] >= 0, twin[stalled], np.flatnonzero(stalled))]
+    # Of the other run's round, or its own where it has no other, every part in proportion.
+    shrink = expected[stalled] / table.turns["total_ns"][source]
     for name in TIMES:
         column = table.turns[name].astype(float)
-        column[at] = np.where(paired, column[order[source]], column[at] * shrink)
+        column[at] = column[source] * shrink
         turns[name] = column
     startup, seconds, rebuilt = totals(turns, len(table.run))
-    window = table.window - gaps - (table.seconds["total"] - seconds["total"])
+    window = np.maximum(table.window - gaps - (table.seconds["total"] - seconds["total"]), seconds["total"])
     made = replace(table, window=window, startup_seconds=startup, seconds=seconds, rebuilt=rebuilt, turns=turns)
     vars(made).update({name: value for name, value in vars(table).items() if name in _OF_THE_WORK})
     return made

@@ -24,7 +24,10 @@ TIMELINE_POINTS = 200
 
 @dataclass(frozen=True, slots=True)
 class TokenCount:
-    """Tokens of one ledger. `first` of them came from prefill logits, before any decode window can start."""
+    """Tokens of one ledger, whether or not anything confirmed them.
+
+    `first` of them came from prefill logits, before any decode window can start.
+    """
 
     counted: int
     distinct: int
@@ -75,6 +78,8 @@ class RunCounts:
     streams: np.ndarray
     startup: np.ndarray
     """Distinct tokens whose first emission was in a start-up round."""
+    unverified: np.ndarray
+    """Positions that were said and never confirmed: no part of `distinct`, since nothing stands behind them."""
 
 
 def count_tokens(ledger: pd.DataFrame, requested: int | None = None) -> TokenCount:
@@ -87,7 +92,7 @@ def count_tokens(ledger: pd.DataFrame, requested: int | None = None) -> TokenCou
     first = int(counts.first[0])
     return TokenCount(
         counted=len(ledger),
-        distinct=int(counts.distinct[0]) + first,
+        distinct=int(counts.distinct[0] + counts.unverified[0]) + first,
         first=first,
         conflicts=int(counts.conflicts[0]),
         gaps=int(counts.gaps[0]),
@@ -130,7 +135,7 @@ def count_runs(emits: Columns, runs: np.ndarray, startup: tuple[np.ndarray, np.n
     size = len(runs)
     if not len(emits["run"]):
         nothing = np.zeros(size, dtype=np.int64)
-        return RunCounts(*([nothing] * 8))
+        return RunCounts(*([nothing] * 9))
     run = emits["owner"] if "owner" in emits else owners(runs, emits["run"])
     stream, position = emits["stream"].astype(np.int64), emits["position"].astype(np.int64)
     span_p, span_s = int(position.max()) + 1, int(stream.max()) + 1
@@ -145,6 +150,8 @@ def count_runs(emits: Columns, runs: np.ndarray, startup: tuple[np.ndarray, np.n
     changed[1:] = again[1:] & (token[1:] != token[:-1])
     kept = order[~again]
     prefill = _prefill(emits)
+    sure = np.logical_or.reduceat(_confirmed(emits)[order], np.flatnonzero(~again))
+    counts = kept[sure & ~prefill[kept]]
 
     def tally(rows: np.ndarray) -> np.ndarray:
         return np.bincount(run[rows], minlength=size)
@@ -152,25 +159,28 @@ def count_runs(emits: Columns, runs: np.ndarray, startup: tuple[np.ndarray, np.n
     first = tally(kept[prefill[kept]])
     return RunCounts(
         counted=tally(np.flatnonzero(~prefill)),
-        distinct=tally(kept[~prefill[kept]]),
+        distinct=tally(counts),
         first=first,
         duplicates=tally(order[again]),
         conflicts=tally(order[changed]),
         gaps=_gaps(answer[kept], position[kept], run[kept], size),
         streams=np.bincount(np.unique(answer) // span_s, minlength=size),
-        startup=tally(kept[_inside(emits, startup)[kept] & ~prefill[kept]]),
+        startup=tally(counts[_inside(emits, startup)[counts]]),
+        unverified=tally(kept[~sure & ~prefill[kept]]),
     )
 
 
 def timeline(emits: Columns, start_ns: int, points: int = TIMELINE_POINTS) -> dict[str, np.ndarray]:
     """Counted and distinct tokens over time for one run: t_s, counted, distinct; at most `points` of each.
 
-    Prefill tokens are left out: the clock starts when they are there.
+    Prefill tokens are left out: the clock starts when they are there. So are positions that nothing ever confirmed.
     """
     order = np.argsort(emits["t_ns"], kind="stable")
     stream, position = emits["stream"][order].astype(np.int64), emits["position"][order].astype(np.int64)
     new = np.zeros(len(order), dtype=bool)
-    new[np.unique(stream * (int(position.max(initial=0)) + 1) + position, return_index=True)[1]] = True
+    key = stream * (int(position.max(initial=0)) + 1) + position
+    first = np.unique(key, return_index=True)[1]
+    new[first[np.isin(key[first], key[_confirmed(emits)[order]])]] = True
     rows = ~_prefill(emits)[order]
     times, distinct = (emits["t_ns"][order][rows] - start_ns) * 1e-9, np.cumsum(new[rows])
     shown = np.arange(len(times))
@@ -187,6 +197,13 @@ def _prefill(emits: Columns) -> np.ndarray:
     elif "source" in emits:
         found = emits["source"] == "prefill"
     return found
+
+
+def _confirmed(emits: Columns) -> np.ndarray:
+    """Rows that the model stands behind: all but those that say otherwise."""
+    if "source" not in emits:
+        return np.ones(len(emits["stream"]), dtype=bool)
+    return np.asarray(emits["source"] != "unverified")
 
 
 def _gaps(answer: np.ndarray, position: np.ndarray, run: np.ndarray, size: int) -> np.ndarray:

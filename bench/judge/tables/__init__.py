@@ -40,7 +40,7 @@ _ROWS, _MEASURE, _CONTROLS = "bench.judge.tables", "bench.judge.measure", "bench
 TABLES: dict[str, Table] = {
     "speedup": Table(f"{_ROWS}.contrast:SpeedUp", f"{_MEASURE}.speedup:speedup_rows"),
     "stalls": Table(f"{_ROWS}.contrast:Stall", "bench.judge.controls.stalls:stall_rows"),
-    "contexts": Table(f"{_ROWS}.cell:Contexts", gathered_by="bench.judge.measure.again:reading",
+    "contexts": Table(f"{_ROWS}.cell:Contexts", gathered_by="bench.judge.measure.again:readings",
                       joined_by="bench.judge.measure.again:context_rows"),
     "step_cost": Table(f"{_ROWS}.machine:StepCost", f"{_MEASURE}.step_cost:step_cost_rows", (PROFILE,)),
     "acceptance": Table(f"{_ROWS}.contrast:Acceptance", f"{_MEASURE}.acceptance:acceptance_rows"),

@@ -17,7 +17,7 @@ class Cell(ArmFact):
     """One stored cell: what it is about, under which conditions, and what became of it."""
 
     cell: str = column("its id")
-    kind: str = column("contrast or profile")
+    kind: str = column("contrast or profile; kernels for damaged records of them")
     state: str = column("done, failed or unsupported; damaged where its files cannot be read or judged")
     reason: str = column("why it is not done")
     seconds: float | None = column("how long it took", "s", default=None)
@@ -62,7 +62,7 @@ class ControlRow(Fact):
 class Contexts(Fact):
     """A/A of all sound cells of a machine and build together: whether two contexts of one kind are equally fast.
 
-    A context is made once a cell, so more blocks never average what one has over another.
+    More blocks in the same contexts never average what one has over another; contexts made anew do.
     """
 
     again: float = column("second baseline over the first, mean over cells", RATIO, decimals=4, words="A/A",
@@ -71,5 +71,6 @@ class Contexts(Fact):
     ci_high: float = column("upper end of the interval of `again`", RATIO)
     spread: float = column("standard deviation between contexts beyond the noise of their runs; it is in every "
                            "interval of a speed-up", SHARE, decimals=2, words="between contexts")  # fmt: skip
-    half_width: float = column("what that alone makes of an interval", SHARE, decimals=1, words="half width by it")
-    readings: int = column("cells with A/A")
+    half_width: float = column("what that alone makes of an interval whose cell has one set of contexts", SHARE,
+                               decimals=1, words="half width by it")  # fmt: skip
+    readings: int = column("sets of contexts with A/A; a cell has one or more")

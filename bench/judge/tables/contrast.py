@@ -47,6 +47,11 @@ class SpeedUp(ArmFact):
     prompts_low: float = column("lower end over prompts: for texts like these, where `speaks_of` says so", RATIO,
                                 default=NAN)  # fmt: skip
     prompts_high: float = column("upper end over prompts", RATIO, default=NAN)
+    prompted_speedup: float = column("the ratio with what the arm's drafters took to take in the prompt as part of its "
+                                     "time; `speedup` is without", RATIO, scaled_by="speedup", decimals=2,
+                                     words="with the drafter's prefill", default=NAN)  # fmt: skip
+    draft_prefill_ms: float = column("what they took, a run", "ms", decimals=1, words="drafter's prefill ms",
+                                     default=NAN)  # fmt: skip
     plain_speedup: float = column("`speedup` with every stall in it", RATIO, decimals=2, words="with stalls",
                                   interval="plain", default=NAN)  # fmt: skip
     plain_low: float = column("lower end of the interval of `plain_speedup`, over prompts", RATIO, default=NAN)
@@ -55,11 +60,20 @@ class SpeedUp(ArmFact):
                                   decimals=1, words="stalled", default=NAN)  # fmt: skip
     again: str = column("what A/A says: `ok`, `cannot tell` where it is too wide for the effect, or `none`",
                         words="A/A", default="none")  # fmt: skip
+    again_ratio: float = column("A/A of the cell: a second baseline over the first", RATIO, interval="again",
+                                default=NAN)  # fmt: skip
+    again_low: float = column("lower end of the interval of `again_ratio`", RATIO, default=NAN)
+    again_high: float = column("upper end of the interval of `again_ratio`", RATIO, default=NAN)
+    again_freedom: float = column("degrees of freedom of that interval", default=NAN)
     counted_tok_s: float = column("every emit call counted, a token said again too: no speed", "tok/s",
                                   scaled_by="speedup", decimals=1, words="counted tok/s")  # fmt: skip
     aggregate_tok_s: float = column("distinct tokens a second in sum over answers, whatever the scope", "tok/s",
                                     scaled_by="speedup", decimals=1, words="aggregate tok/s")  # fmt: skip
-    lossless: str = column("grade of the worst answer: identical, near_tie or divergent", words="output")
+    lossless: str = column("grade of the worst answer: identical, near_tie or divergent; divergent too where the "
+                           "grade on F16 weights is", words="output")  # fmt: skip
+    lossless_own: str = column("the grade on the cell's own weights alone", words="on these weights", default="")
+    lossless_f16: str = column("the same on F16 weights of the same file, where noise excuses no more than a quarter "
+                               "of a logit; `n/a` where there is none", words="on F16 weights", default="")  # fmt: skip
     identical_share: float = column("answers that are the baseline's, token by token", SHARE, decimals=1,
                                     words="identical", metric="lossless")  # fmt: skip
     near_tie_share: float = column("answers whose first difference is at a measured near tie", SHARE)
@@ -67,6 +81,12 @@ class SpeedUp(ArmFact):
     answers_graded: int = column("answers that were compared with the baseline's")
     divergent_prompts: int = column("prompts with a divergent answer")
     divergent_names: str = column("their ids")
+    f16_answers: int = column("answers that were compared on F16 weights", default=0)
+    f16_identical_share: float = column("of them, those that are the baseline's token by token", SHARE, decimals=1,
+                                        words="identical on F16", default=NAN)  # fmt: skip
+    f16_divergent_share: float = column("of them, those that differ by more than rounding", SHARE, default=NAN)
+    f16_weights: str = column("SHA-256 of the file of F16 weights", default="")
+    f16_note: str = column("why there is no grade on F16 weights, or whose they are", default="")
     direction: str = column("faster or slower; inconclusive where the interval spans 1")
     min_visible_effect: float = column("smallest ratio above 1 seen in 80 % of such runs, by an upper bound of the "
                                        "spread", RATIO,
@@ -75,6 +95,9 @@ class SpeedUp(ArmFact):
     n_prompts: int = column("prompts; groups that share one count once")
     n_units: int = column("units of the interval")
     freedom: float = column("degrees of freedom of the interval", default=1.0)
+    contexts: float = column("sets of contexts that the row's blocks are spread over, as many of equal weight",
+                             decimals=1, default=1.0)  # fmt: skip
+    noise_freedom: float = column("degrees of freedom of that for these texts", default=NAN)
     units: str = column("what they are: prompts, blocks or replicate pairs")
     concurrent: int = column("answers that were decoded at the same time")
     counted_speedup: float = column("`counted_tok_s` over `baseline_tok_s`", RATIO, scaled_by="speedup")
@@ -95,12 +118,26 @@ class SpeedUp(ArmFact):
     outside_rounds: float = column("window over the sum of its rounds, against the baseline's", RATIO)
     host_share: float = column("share of the window outside `llama_decode`", SHARE, decimals=1, words="host time")
     baseline_host_share: float = column("the same of the baseline", SHARE)
+    sample_share: float = column("share of the window that drawing the model's own tokens took", SHARE, decimals=1,
+                                 words="sampling", default=NAN)  # fmt: skip
+    baseline_sample_share: float = column("the same of the baseline", SHARE, decimals=1, words="plain sampling",
+                                          default=NAN)  # fmt: skip
+    unsampled_speedup: float = column("`speedup` with that time taken out of both windows", RATIO, decimals=2,
+                                      words="without sampling", default=NAN)  # fmt: skip
     solo_tok_s: float = column("one stream alone in the arm's own context", "tok/s", scaled_by="solo_speedup",
                                default=NAN)  # fmt: skip
     solo_speedup: float = column("speed over that denominator", RATIO, decimals=2, words="over same context",
                                  interval="solo_ci", default=NAN)  # fmt: skip
     solo_ci_low: float = column("lower end of the interval of `solo_speedup`", RATIO, default=NAN)
     solo_ci_high: float = column("upper end of the interval of `solo_speedup`", RATIO, default=NAN)
+    sabotage_tok_s: float = column("the arm's own speed where every guess is wrong: what guessing costs", "tok/s",
+                                   scaled_by="sabotage_speedup", default=NAN)  # fmt: skip
+    sabotage_speedup: float = column("that speed over plain decoding's", RATIO, decimals=2,
+                                     words="all guesses wrong", interval="sabotage", default=NAN)  # fmt: skip
+    sabotage_low: float = column("lower end of the interval of `sabotage_speedup`", RATIO, default=NAN)
+    sabotage_high: float = column("upper end of the interval of `sabotage_speedup`", RATIO, default=NAN)
+    guess_ms: float = column("time that making a guess took, over all rounds that made one", "ms", decimals=3,
+                             words="a guess ms", default=NAN)  # fmt: skip
     solo_flatters: bool = column("whether that denominator is so slow that it flatters", default=False)
 
     def __post_init__(self) -> None:
@@ -114,14 +151,18 @@ class SpeedUp(ArmFact):
 
 @table
 class Stall(Fact):
-    """Time that one of two runs of identical work lost. It is in the records, and in no estimate."""
+    """Time that one of two runs of identical work lost. It is in the records, and in no estimate.
+
+    But for a run that was slow throughout: which of the two is the odd one is not known, so it stays in.
+    """
 
     cell: str = column("id of the cell")
     run: int = column("number of the run in its cell")
     arm: str = column("arm of the run")
     block: int = column("block of the run")
     prompt: str = column("prompt or prompts of the run")
-    round: int | None = column("the round; -1 is time between rounds, `n/a` several that lost less than 5 % each")
+    round: int | None = column("the round; -1 is time between rounds, -2 the whole run, `n/a` several that lost less "
+                               "than 5 % each")  # fmt: skip
     rounds: int = column("how many rounds the row is about")
     lost_ms: float = column("time lost", "ms", decimals=1, words="lost ms")
     took_ms: float = column("what the rounds took", "ms", decimals=1, words="took ms")

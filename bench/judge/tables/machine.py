@@ -47,6 +47,15 @@ class Memory(ModelFact):
     kv_ratio: float = column("`kv_bytes` over `computed_kv_bytes`", RATIO, default=NAN)
     state_ratio: float = column("`state_bytes` over `computed_state_bytes`", RATIO, default=NAN)
     compute_bytes: float | None = column("buffers of the computation", BYTES, default=None)
+    output_bytes: float | None = column("buffers of the logits", BYTES, default=None)
+    process_bytes: float = column("what the whole process held when the context had decoded, weights too: its share of "
+                                  "pages that it shares", BYTES, words="process", default=NAN)  # fmt: skip
+    rss_bytes: float = column("the same with every page that it maps", BYTES, default=NAN)
+    card_bytes: float = column("what the cards held at that moment, by whomever", BYTES, words="cards", default=NAN)
+    process_bytes_before: float = column("`process_bytes` before the context was made", BYTES, default=NAN)
+    rss_bytes_before: float = column("`rss_bytes` before", BYTES, default=NAN)
+    card_bytes_before: float = column("`card_bytes` before", BYTES, default=NAN)
+    weight_bytes: float = column("tensors of the model's file", BYTES, default=NAN)
     source: str = column("measured in a `profile` or a `contrast`")
     arm: str = column("arm of the contrast; empty for a profile", default="")
 
@@ -74,7 +83,8 @@ class Peer(ModelFact):
     width: int = column("tokens in one decode")
     tok_s: float = column("its median rate", "tok/s", decimals=2, words="its tok/s")
     ours_tok_s: float = column("the baseline's median rate beside it", "tok/s", decimals=2, words="ours, tok/s")
-    ratio: float = column("median of ours over its; the interval is that of the geometric mean", RATIO, decimals=3,
+    ratio: float = column("median of ours over its, by pairs; of fewer than six their geometric mean", RATIO,
+                          decimals=3,
                           words="ours / its", interval="ci")  # fmt: skip
     ci_low: float = column("lower end of the interval of `ratio`", RATIO)
     ci_high: float = column("upper end of the interval of `ratio`", RATIO)

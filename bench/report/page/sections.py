@@ -38,19 +38,23 @@ def speedup(tables: Ordered, index: CellIndex) -> Section:
         ("arm", lambda row: describe(row, index)),
         *map(unless_void, shown("speedup", "speedup")),
         unless_void(limits("speedup", "speedup"), MISSING),
-        *shown("speedup", "speaks_of", "plain_speedup"),
+        *shown("speedup", "speaks_of", "plain_speedup", "prompted_speedup", "unsampled_speedup"),
         *shown("speedup", "tok_s", "baseline_tok_s", "counted_tok_s", "aggregate_tok_s", "steady_speedup",
                "solo_speedup"),
         ("tokens a round / round cost", _factors),
-        *shown("speedup", "host_share", "min_visible_effect", "bound_tok_s", "lossless", "identical_share"),
+        *shown("speedup", "host_share", "sample_share", "baseline_sample_share", "min_visible_effect", "bound_tok_s",
+               "lossless", "identical_share", "lossless_f16"),
         ("why void", lambda row: line(get(row, "void_reason") or "unspecified") if is_void(row) else "sound"),
         ("cells", ids_of),
     ]  # fmt: skip
     made = by_group(rows, columns, index, "speedup.csv")
     intro = (
         "Speed counts distinct tokens; *counted tok/s* is what counting every emit call would print. *plain tok/s* is "
-        "the fastest fair baseline; *over same context* divides by one stream in the arm's own context instead. *bound "
-        "tok/s* is what the measured read bandwidth allows. Per prompt class: `speedup.csv`."
+        "the fastest fair baseline; *with the drafter's prefill* counts what a drafter took to take in the prompt, "
+        "which is before the window, as the arm's time; *over same context* divides by one stream in the arm's own "
+        "context instead. *bound tok/s* is what the measured read bandwidth allows. *sampling* is the share of the "
+        "window that drawing tokens took, *without sampling* the speed-up with that taken out of both arms. Per prompt "
+        "class: `speedup.csv`."
     )
     return Section("speedup", "Speed-up", intro, "No finished contrast.", made, ("speedup",))
 
@@ -115,7 +119,8 @@ def memory(tables: Ordered, index: CellIndex) -> Section:
     columns: list[Column] = [
         *shown("memory", "streams"),
         ("measured in", lambda row: " ".join(word for word in (get(row, "source"), get(row, "arm")) if word)),
-        *shown("memory", "kv_bytes", "state_bytes", "measured_bytes", "per_stream_bytes"),
+        *shown("memory", "kv_bytes", "state_bytes", "measured_bytes", "per_stream_bytes", "process_bytes",
+               "card_bytes"),
         ("cells", ids_of),
     ]
     made = by_group(tables.rows("memory"), columns, index, "memory.csv")

@@ -54,8 +54,8 @@ def print_verdicts(claims: Sequence[Row], out: Path, console: Console) -> None:
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.totals(claims) if count)
     console.print(Text(f"{len(claims)} verdicts: {told}" if told else "No claim was judged."))
     if interval_verdicts := verdicts.on_intervals(claims):
-        console.print(Text(f"{interval_verdicts} of them rest on an interval: one in 40 of those at its edge is wrong "
-                           "by chance."))  # fmt: skip
+        console.print(Text(f"{interval_verdicts} of them rest on an interval: at their edge chance reproduces 1 in 60 "
+                           "and refutes 1 in 200."))  # fmt: skip
     rest = f" (with the other {len(claims) - len(shown)} claims)" if len(shown) < len(claims) else ""
     console.print(Text(plain_text(f"Report: {Path(out) / 'report.md'}{rest}")), soft_wrap=True)
 

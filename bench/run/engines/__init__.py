@@ -6,6 +6,7 @@ Nothing of an engine is imported before it is asked for. It knows nothing about 
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 from bench.plan.config import Config
@@ -37,6 +38,15 @@ class Engine(Protocol):
 
     def weight_bytes(self, file: GgufFile) -> int:
         """Bytes of memory that the weights take beyond the file's own, which the system can page in and out."""
+
+    def is_wide(self, file: GgufFile) -> bool:
+        """Whether the weights are computed with in 16 bits or more as they are."""
+
+    def wide_bytes(self, file: GgufFile) -> int:
+        """Bytes of `wide_file`, told before it is made."""
+
+    def wide_file(self, path: str) -> Path:
+        """A file of the same weights in F16, kept once it is made. Raises `EngineError` where it cannot be made."""
 
 
 def engine(name: str) -> Engine:

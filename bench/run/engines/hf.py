@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError
@@ -56,3 +57,18 @@ def kv_bytes_per_token(file: GgufFile, config: Config) -> int:
 def weight_bytes(file: GgufFile) -> int:
     """Bytes of the weights in float32, of which nothing is mapped."""
     return 4 * file.n_params
+
+
+def is_wide(file: GgufFile) -> bool:
+    """Always: what a file holds is widened before it is computed with."""
+    return True
+
+
+def wide_bytes(file: GgufFile) -> int:
+    """As loaded."""
+    return weight_bytes(file)
+
+
+def wide_file(path: str) -> Path:
+    """The file itself."""
+    return Path(path)

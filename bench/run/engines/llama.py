@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from bench.host import provenance
@@ -10,7 +12,7 @@ from bench.plan.config import Config
 from bench.run.arms import method_settings
 from pti_loop.engine import Model
 from pti_loop.gguf.file import GgufFile
-from pti_loop.llama import library
+from pti_loop.llama import library, twin_file
 from pti_loop.methods import METHODS
 
 
@@ -58,3 +60,22 @@ def kv_bytes_per_token(file: GgufFile, config: Config) -> int:
 def weight_bytes(file: GgufFile) -> int:
     """None: the file is mapped."""
     return 0
+
+
+_WIDE = ("F32", "F16", "BF16", "F64")
+"""Types whose products are made of the activations as they are; all others round these to eight bits first."""
+
+
+def is_wide(file: GgufFile) -> bool:
+    """Whether no tensor is quantised."""
+    return all(tensor.type in _WIDE for tensor in file.tensors)
+
+
+def wide_bytes(file: GgufFile) -> int:
+    """Two a weight."""
+    return twin_file.wide_bytes(file)
+
+
+def wide_file(path: str) -> Path:
+    """Made by llama.cpp's quantiser; what that takes is said on standard error."""
+    return twin_file.widened(Path(path), say=lambda sentence: print(sentence, file=sys.stderr, flush=True))

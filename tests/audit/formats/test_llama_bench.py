@@ -282,6 +282,7 @@ def test_a_text_that_is_cut_off_says_where_and_keeps_what_is_whole(
         (bench_row(0, 0, TG_NS), "n_prompt and n_gen are both 0"),
         (bench_row(0, 128, TG_NS, avg_ts="fast"), "avg_ts is 'fast', expected a number"),
         (bench_row(0, 128, TG_NS) | {"samples_ns": [0, 5]}, "expected positive nanoseconds"),
+        (bench_row(0, 128, TG_NS) | {"samples_ns": [5, 1e-320]}, "expected positive nanoseconds"),
         (bench_row(0, -1, TG_NS), "n_gen is -1, expected a number of 0 or more"),
         ({"name": "x", "npp": 1}, "is known"),
         ([1], "is known"),

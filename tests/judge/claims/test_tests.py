@@ -297,6 +297,24 @@ def test_memory_grows_by_cache_and_state(extra: float | None, expected: str) -> 
     assert verdict("pti.memory.weights_shared", memory=process)["verdict"] == "inconclusive"
 
 
+@pytest.mark.parametrize(("where", "other"), [("process_bytes", "card_bytes"), ("card_bytes", "process_bytes")])
+@pytest.mark.parametrize(
+    ("a_stream", "expected"),
+    [(1.2e7, "reproduced"), (1.3e7, "reproduced"), (1.2e7 + 1e8, "refuted"), (1.6e7, "refuted"), (2e6, "inconclusive")],
+)
+def test_a_copy_of_the_weights_shows_in_process_or_card(where, other, a_stream, expected) -> None:
+    """Caches of 10 MB a stream, buffers of 2, weights of 100 MB: in whichever of the two it is held."""
+    rows = [
+        {"machine": "laptop", "build": "cpu-1", "cells": ["e"], "model": "m", "source": "profile", "streams": n,
+         "kv_bytes": 8e6 * n, "state_bytes": 2e6 * n, "measured_bytes": 1e7 * n, "compute_bytes": 1.5e6 * n,
+         "output_bytes": 0.5e6 * n, "weight_bytes": 1e8, other: 5e7, where: 3e8 + (a_stream + 1e7) * n,
+         f"{where}_before": 1e7 * n}
+        for n in (1, 2, 4)
+    ]  # fmt: skip
+    row = verdict("pti.memory.weights_shared", memory=rows)
+    assert (row["verdict"], row["measured"]) == (expected, pytest.approx(a_stream / 1.2e7)), row["reason"]
+
+
 def test_of_rows_at_one_temperature_the_best_tested_is_judged() -> None:
     rows = [accepted(temperature=one) for one in (0.3, 0.6, 0.8, 1.0)]
     odd = {"temperature": 1.0, "streams": 2, "difference": 0.2, "difference_low": 0.15, "difference_high": 0.25}
@@ -331,7 +349,7 @@ def test_a_record_without_the_figure_leaves_it_open(
 def test_a_gain_that_one_in_twenty_would_refute_is_open_and_says_so(tmp_path: Path) -> None:
     row = speed(method="mtp", streams=1, speedup=1.85, ci_low=1.81, ci_high=1.89)
     found = verdict(claim_of(tmp_path), speedup=[row])
-    assert found["verdict"] == "inconclusive" and "the 99.9 % one does not" in found["reason"]
+    assert found["verdict"] == "inconclusive" and "that a refutation takes (99 %) does not" in found["reason"]
 
 
 def test_the_record_s_own_count_stands_behind_the_formula_s() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bench.errors import UserError
 from bench.judge.kernels.times import kernel_rows
 from bench.records.kernels import kernel_folders, load_kernels
 from tests.judge import kernel_runs
@@ -103,23 +102,23 @@ def test_bytes_for_each_multiply(tmp_path) -> None:
 
 
 def test_records_that_are_damaged_name_file_and_line(tmp_path) -> None:
+    def told(folder: Path) -> str:
+        (sentence,) = load_kernels(folder).damage
+        return sentence
+
     folder = kernel_runs.write(tmp_path / "a", [case(us=0)])
-    with pytest.raises(UserError, match=r"timings\.csv\.gz, line 2: a time is not above 0"):
-        load_kernels(folder)
+    assert told(folder) == "timings.csv.gz: line 2: a time is not above 0"
     folder = kernel_runs.write(tmp_path / "b", [case(block="x")])
-    with pytest.raises(UserError, match=r"line 2: block is 'x'"):
-        load_kernels(folder)
+    assert told(folder) == "timings.csv.gz: line 2: block is 'x', expected a number"
     folder = kernel_runs.write(tmp_path / "c", [case()])
     whole = (folder / "timings.csv.gz").read_bytes()
     (folder / "timings.csv.gz").write_bytes(whole[:-20])
-    with pytest.raises(UserError, match=r"timings\.csv\.gz is damaged"):
-        load_kernels(folder)
+    assert told(folder).startswith("timings.csv.gz: Compressed file ended")
+    (folder / "timings.csv.gz").write_bytes(whole)
     (folder / "env.json").write_text("{")
-    with pytest.raises(UserError, match=r"env\.json cannot be read"):
-        load_kernels(folder)
+    assert told(folder).startswith("env.json: Expecting property name")
     folder = kernel_runs.write(tmp_path / "d", [], {"strange.csv": "x"})
-    with pytest.raises(UserError, match=r"strange\.csv: the name does not tell the case"):
-        load_kernels(folder)
+    assert told(folder).startswith("counters/strange.csv: the name does not tell the case")
 
 
 def test_folders_of_the_reference_are_read_where_there_are_no_others(tmp_path) -> None:

@@ -50,6 +50,21 @@ def test_prediction_uses_the_price_of_the_width_and_keeps_the_rest_as_measured()
     assert row["host_share"] == pytest.approx(0.2)
 
 
+def test_time_of_draws_is_told_beside_the_ratio_without_it() -> None:
+    # Rounds of 50 and 62.5 ms, of which drawing takes 10 and 2.5: 2 x 40 / 60 without it, whatever the ratio is.
+    cell = guess_cell(Arm(round_ms=62.5, **GUESS), noise=lambda arm, block, order: 1.0)
+    baseline = cell.runs["run"][cell.runs["arm"] == "baseline"]
+    slow = cell.rounds["run"].isin(baseline)
+    for rows, sample_ms in ((slow, 10), (~slow, 2.5)):
+        cell.rounds.loc[rows, "sample_ns"] = int(sample_ms * 1e6)
+        cell.rounds.loc[rows, "decode_ns"] -= int(sample_ms * 1e6)
+    row = row_of(cell)
+    assert row["sample_share"] == pytest.approx(2.5 / 62.5)
+    assert row["baseline_sample_share"] == pytest.approx(10 / 50)
+    assert row["speedup"] == pytest.approx(2 * 50 / 62.5)
+    assert row["unsampled_speedup"] == pytest.approx(2 * 40 / 60)
+
+
 def test_a_rebuild_is_priced_by_its_sequential_decodes() -> None:
     cell = guess_cell(Arm(round_ms=200.0, redecoded=3, **GUESS), noise=lambda arm, block, order: 1.0)
     cell.rounds.loc[cell.rounds["redecoded"] > 0, ["draft_ns", "decode_ns"]] = [150_000_000, 50_000_000]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bench.judge import judge
 from bench.judge.columns import changed
 from bench.judge.measure.contexts import with_contexts
-from bench.judge.measure.estimands import ENOUGH, both, noise_of
+from bench.judge.measure.estimands import BETWEEN, CARRIED, ENOUGH, both, noise_of
 from bench.judge.measure.layout import contrast_design
 from bench.judge.tables.cell import Contexts
 from bench.judge.tables.contrast import LIKE_THESE, THESE
@@ -16,11 +17,11 @@ from tests.calibration.simulation import Noise, contrast
 from tests.judge.judge_cells import Arm, Builder, default_config, guess_cell, wobble
 
 
-def found(prompts: int, by_text: bool, free: bool = False):
-    table, _ = contrast(np.random.default_rng(1), 1.2, Noise(), prompts, 2)
+def found(prompts: int, by_text: bool, free: bool = False, blocks_each: int = 2):
+    table, _ = contrast(np.random.default_rng(1), 1.2, Noise(), prompts, blocks_each)
     logs, design = np.log(table.rate), contrast_design(table)
     assert design is not None
-    return both(design, logs, noise_of(logs, table), by_text, free), table, logs
+    return both(design, logs, noise_of(logs, np.zeros_like(logs), table), by_text, free), table, logs
 
 
 def test_a_drafter_on_few_texts_speaks_of_these_and_on_many_of_others_too() -> None:
@@ -41,8 +42,30 @@ def test_noise_of_a_block_is_half_the_difference_of_its_two_pairs() -> None:
         rows = {arm: np.flatnonzero((table.block == block) & (table.arm == arm)) for arm in ("treatment", "baseline")}
         first, last = (logs[rows["treatment"][place]] - logs[rows["baseline"][place]] for place in (0, 1))
         halves.append((first - last) / 2)
-    made = noise_of(logs, table)
-    assert made.df == 12 and made.variance == pytest.approx(np.mean(np.square(halves)))
+    made = noise_of(logs, np.zeros_like(logs), table)
+    assert made.df == 12 and made.variance == pytest.approx(CARRIED * np.mean(np.square(halves)))
+
+
+def test_noise_is_between_the_blocks_of_a_prompt_where_there_are_enough() -> None:
+    """Against pandas: the pooled variance of the blocks' ratios within a prompt."""
+    _, table, logs = found(6, False, blocks_each=3)
+    runs = pd.DataFrame({"block": table.block, "arm": table.arm, "prompt": table.prompt, "log": logs})
+    by_arm = runs.groupby(["prompt", "block", "arm"])["log"].mean().unstack()
+    ratios = (by_arm["treatment"] - by_arm["baseline"]).groupby("prompt")
+    made = noise_of(logs, np.ones_like(logs), table)
+    assert made.df == BETWEEN == 12 and made.variance == pytest.approx(ratios.var(ddof=1).mean())
+
+
+def test_what_halves_hide_of_runs_that_are_like_the_one_before() -> None:
+    """By simulation: the variance of a palindrome's ratio over that of its halves is 9/7 at a correlation of a half."""
+    rng = np.random.default_rng(3)
+    runs = np.zeros((200_000, 4))
+    runs[:, 0] = rng.normal(size=len(runs))
+    for place in range(1, 4):
+        runs[:, place] = 0.5 * runs[:, place - 1] + np.sqrt(0.75) * rng.normal(size=len(runs))
+    first, last = runs[:, 0] - runs[:, 1], runs[:, 3] - runs[:, 2]
+    ratio = np.var((first + last) / 2) / np.var((first - last) / 2)
+    assert ratio == pytest.approx(9 / 7, rel=0.02) and pytest.approx(ratio**0.5, rel=0.02) == CARRIED
 
 
 def test_rows_have_both_intervals_and_a_class_of_one_text_has_the_first() -> None:

@@ -15,6 +15,7 @@ from bench.judge.measure.intervals import (
     direction,
     mean_estimate,
     mean_interval,
+    middle_of,
     skewness,
     wilson,
 )
@@ -220,3 +221,21 @@ def test_a_true_effect_of_the_smallest_visible_size_is_found() -> None:
         logs = rng.normal(0, 0.02, len(arms)) + np.where(arms == "treatment", np.log(effect), 0)
         found += plan.contrast(logs).excludes(1.0)
     assert found / 2000 == pytest.approx(0.80, abs=0.03)
+
+
+@pytest.mark.parametrize("count", [6, 7, 20, 33])
+def test_a_median_lies_in_its_own_interval(count: int) -> None:
+    """Against scipy's interval of a quantile, one outlier in ten."""
+    rng = np.random.default_rng(count)
+    values = np.exp(rng.normal(0, 0.01, count) + (rng.random(count) < 0.1) * 2)
+    middle, low, high = middle_of(values)
+    wanted = stats.quantile_test(values, q=0, p=0.5).confidence_interval(0.95)
+    assert middle == np.median(values) and (low, high) == (wanted.low, wanted.high)
+
+
+def test_the_middle_of_a_few_is_their_geometric_mean() -> None:
+    values = np.array([1.0, 1.1, 1.3])
+    middle, low, high = middle_of(values)
+    wanted = stats.t.interval(0.95, 2, np.log(values).mean(), stats.sem(np.log(values)))
+    assert middle == pytest.approx(stats.gmean(values)) and np.log([low, high]) == pytest.approx(wanted)
+    assert np.isnan(middle_of(np.array([]))).all()

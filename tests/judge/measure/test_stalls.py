@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from bench.judge import judge
-from bench.judge.measure.stalls import BETWEEN, SEVERAL
+from bench.judge.measure.stalls import BETWEEN, OWN, SEVERAL, WHOLE, _own
 from tests.judge.judge_cells import MS, Cell, case_of, guess_cell
 
 LOST_MS = 4000
@@ -105,3 +108,97 @@ def test_the_load_beside_a_stalled_run_is_told_where_it_is_known() -> None:
     cell.runs["load"] = 3.5
     (row,) = judge([cell]).stalls
     assert row["load"] == 3.5
+
+
+def slower(run: int, factor: float) -> Cell:
+    """A cell whose run took `factor` times as long in every round."""
+    cell = guess_cell()
+    mine = cell.rounds["run"] == run
+    before = cell.rounds.loc[mine, "total_ns"].sum()
+    for name in ("draft_ns", "decode_ns", "sample_ns", "rollback_ns", "total_ns"):
+        cell.rounds.loc[mine, name] = (cell.rounds.loc[mine, name] * factor).round().astype("int64")
+    more = cell.rounds.loc[mine, "total_ns"].sum() - before
+    cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += more
+    return cell
+
+
+@pytest.mark.parametrize("factor", [1.5, 1 / 1.5])
+def test_a_run_of_another_level_is_named_and_stays_in_the_estimate_and_its_noise(factor: float) -> None:
+    """Nothing tells whether it or its twin is the odd one: a fast run must not make its twin a stall either."""
+    run = run_of("treatment", 2)
+    odd = run if factor > 1 else run_of("treatment", 2, 1)
+    cell = slower(run, factor)
+    (row,) = judge([cell]).stalls
+    assert (row["run"], row["round"]) == (odd, WHOLE)
+    assert row["took_ms"] / row["other_ms"] == pytest.approx(1.5, rel=0.02)
+    found, sound = overall(cell), overall(guess_cell())
+    assert found["speedup"] == pytest.approx(found["plain_speedup"])
+    assert found["noise_high"] / found["noise_low"] > sound["noise_high"] / sound["noise_low"]
+    control = next(one for one in judge([cell]).controls if one["control"] == "stall")
+    assert "throughout" in control["sentence"] and "intervals wider" in control["sentence"]
+
+
+def test_a_stall_of_a_slower_run_counts_at_that_runs_level() -> None:
+    run = run_of("treatment", 2)
+    cell, level = slower(run, 1.5), slower(run, 1.5)
+    at = (cell.rounds["run"] == run) & (cell.rounds["round"] == 3)
+    for name in ("decode_ns", "total_ns"):
+        cell.rounds.loc[at, name] += LOST_MS // 20 * MS
+    cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += LOST_MS // 20 * MS
+    assert {row["round"] for row in judge([cell]).stalls} == {3, WHOLE}
+    assert overall(cell)["speedup"] == pytest.approx(overall(level)["speedup"], rel=0.01)
+
+
+def test_a_run_that_takes_twice_as_long_throughout_is_left_out_whole() -> None:
+    cell = slower(run_of("treatment", 2), 4.0)
+    assert overall(cell)["speedup"] == pytest.approx(overall(guess_cell())["speedup"], rel=0.01)
+    assert all(row["round"] != WHOLE for row in judge([cell]).stalls)
+
+
+def test_stalls_of_one_arm_alone_are_its_own_work_and_stay_in_the_estimate() -> None:
+    """A method that does a round's work now and then for many must not have it called a disturbance."""
+    runs = guess_cell().runs
+    mine = runs[runs["arm"] == "treatment"]["run"].tolist()
+    cell = delayed(*((run, 1 + place % 3) for place, run in enumerate(mine)))
+    row = overall(cell)
+    assert row["speedup"] == pytest.approx(row["plain_speedup"]) and row["stalled_share"] > 0.3
+    assert len(judge([cell]).stalls) == len(mine)
+    control = next(one for one in judge([cell]).controls if one["control"] == "stall")
+    assert "that arm's own, and inside the estimate" in control["sentence"] and "treatment" in control["sentence"]
+
+
+def test_stalls_that_hit_both_arms_are_outside_however_many() -> None:
+    blocks = sorted(set(guess_cell().runs["block"]))
+    row = overall(delayed(*((run_of(arm, block, place), 1 + place) for arm in ("treatment", "baseline")
+                            for block in blocks for place in range(2))))  # fmt: skip
+    assert row["speedup"] == pytest.approx(overall(guess_cell())["speedup"], rel=0.02)
+
+
+@pytest.mark.parametrize("seconds", [(1.0, 1.0), (3.0, 1.0)])
+def test_chance_of_an_arm_s_stalls_knows_how_long_it_ran(seconds: tuple[float, float]) -> None:
+    """Against scipy's binomial test: an arm that runs three times as long is hit three times as often."""
+    arms = np.array(["treatment", "baseline"] * 10)
+    window = np.where(arms == "treatment", *seconds)
+    table = SimpleNamespace(of=lambda arm: arms == arm)
+    for ours in range(11):
+        for theirs in range(11):
+            lost = np.zeros(20)
+            lost[np.flatnonzero(arms == "treatment")[:ours]] = 9.0
+            lost[np.flatnonzero(arms == "baseline")[:theirs]] = 9.0
+            share = seconds[0] / sum(seconds)
+            tails = {name: stats.binomtest(count, ours + theirs, part, "greater").pvalue if ours + theirs else 1.0
+                     for name, count, part in (("treatment", ours, share), ("baseline", theirs, 1 - share))}
+            wanted = next((name for name, p in tails.items() if p < OWN / 2), "")
+            assert _own(table, window, lost) == wanted  # type: ignore[arg-type]
+
+
+def test_in_a_run_that_took_twice_as_long_in_all_nothing_is_noise() -> None:
+    """Slow throughout, and one round much more so: the other run is the sound one."""
+    run = run_of("treatment", 2)
+    cell = slower(run, 1.5)
+    at = (cell.rounds["run"] == run) & (cell.rounds["round"] == 3)
+    for name in ("decode_ns", "total_ns"):
+        cell.rounds.loc[at, name] += 5 * LOST_MS * MS
+    cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += 5 * LOST_MS * MS
+    assert overall(cell)["speedup"] == pytest.approx(overall(guess_cell())["speedup"], rel=0.01)
+    assert all(row["round"] != WHOLE for row in judge([cell]).stalls)

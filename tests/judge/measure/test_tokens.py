@@ -115,3 +115,30 @@ def test_timeline_ends_at_the_totals_and_stays_short() -> None:
         first = loop.drop_duplicates(["stream", "position"]).index.to_numpy()
         for t_s, counted, distinct in zip(*curve.values(), strict=True):
             assert counted == round(t_s * 1e8) and distinct == ((first > 0) & (first <= counted)).sum()
+
+
+def _sourced(rows: list[tuple[int, str]]) -> dict[str, np.ndarray]:
+    """Emits of one run and stream: (position, source), a nanosecond apart; the first is the prefill's."""
+    size = len(rows)
+    return {
+        "run": np.zeros(size, dtype=np.int64), "stream": np.zeros(size, dtype=np.int64),
+        "position": np.array([row[0] for row in rows]), "token": np.array([7 + row[0] for row in rows]),
+        "round": np.arange(size) - 1, "source": np.array([row[1] for row in rows]), "t_ns": np.arange(size),
+    }  # fmt: skip
+
+
+def test_what_nothing_ever_confirms_is_no_token_of_a_speed():
+    emits = _sourced([(0, "prefill"), (1, "unverified"), (2, "unverified"), (1, "verified"), (2, "unverified"),
+                      (3, "unverified"), (2, "verified"), (2, "unverified")])  # fmt: skip
+    counts = count_runs(emits, np.array([0]))
+    assert (counts.counted[0], counts.distinct[0], counts.unverified[0], counts.first[0]) == (7, 2, 1, 1)
+    assert counts.duplicates[0] == 4 and counts.gaps[0] == 0
+    line = timeline(emits, 0)
+    assert line["counted"][-1] == 7 and line["distinct"][-1] == 2
+    assert line["distinct"].tolist() == [1, 2, 2, 2, 2, 2, 2]
+
+
+def test_a_round_of_the_start_gives_no_token_that_nothing_confirms():
+    emits = _sourced([(0, "prefill"), (1, "unverified"), (2, "verified")])
+    counts = count_runs(emits, np.array([0]), (np.array([0, 0]), np.array([0, 1])))
+    assert (counts.startup[0], counts.distinct[0]) == (1, 1)

@@ -85,6 +85,13 @@ def test_backend_sampling_says_what_host_sampling_says(model, prompt):
     assert [host.text(0), host.text(1)] == [backend.text(0), backend.text(1)]
 
 
+@pytest.mark.parametrize(("name", "settings"), [("lookup", {"ngram": 1, "draft": 3}), ("stagger", {"streams": 3})])
+def test_the_engines_graph_samples_several_rows_of_a_decode(model, prompt, plain, name, settings):
+    trace = run(name, model, prompts=[prompt], n_predict=12, n_ctx=256, sampler="backend", **settings)
+    verified = trace.text(verified_only=True)
+    assert verified == plain(0.0)[: len(verified)] and max(one.width for one in trace.rounds()) > 2
+
+
 def test_logits_are_a_view_and_end_tokens_are_banned(model, prompt):
     ctx = context(model)
     prefill(ctx, prompt, 0)
@@ -94,6 +101,9 @@ def test_logits_are_a_view_and_end_tokens_are_banned(model, prompt):
     assert np.isneginf(rows[0, model.end_tokens]).all()
     assert np.isfinite(np.delete(rows[0], model.end_tokens)).all()
     assert ctx.logits() is rows, "a second look costs nothing"
+    ctx.decode([100, 200, 300], [len(prompt), len(prompt) + 1, len(prompt) + 2], [0] * 3)
+    assert np.isneginf(ctx.logits()[:, model.end_tokens]).all() and len(ctx.logits()) == 3
+    assert np.isfinite(np.delete(ctx.logits(), model.end_tokens, axis=1)).all()
     ctx.close()
     ctx.close()
 

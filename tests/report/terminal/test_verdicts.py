@@ -90,7 +90,7 @@ def test_a_long_sheet_is_told_in_part_and_counted_in_full() -> None:
     assert "Because" not in lines[at["twin.l2"] + 1]
     assert ["reproduced", "2", "50", "0", "0"] in [line.split() for line in lines]
     assert lines[-3] == "62 verdicts: 2 refuted, 52 reproduced, 5 inconclusive, 1 not_comparable, 2 not_run"
-    assert lines[-2] == "1 of them rest on an interval: one in 40 of those at its edge is wrong by chance."
+    assert lines[-2] == "1 of them rest on an interval: at their edge chance reproduces 1 in 60 and refutes 1 in 200."
     assert lines[-1] == "Report: reports/report.md (with the other 53 claims)"
 
 

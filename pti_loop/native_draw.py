@@ -1,0 +1,109 @@
+"""A draw in one call of machine code, compiled once a machine from `draw.cpp`; nothing where there is no compiler.
+
+numpy needs ten calls for a draw, and in a decode loop, where each finds its code and its arrays gone from the caches,
+they take three to four times what this does. It knows nothing about temperatures and keys, and decides no token that
+rounding could change.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pti_loop.user_cache import user_cache
+
+SOURCE = Path(__file__).with_name("draw.cpp")
+BLOCK = 256
+"""Tokens that share a partial sum."""
+ADDED = 8
+"""Float32 numbers that are added to each other before a sum goes on in float64: a block's over its lanes."""
+_COMPILERS = ("c++", "g++", "clang++")
+_FLAGS = ("-O3", "-fno-trapping-math", "-fno-math-errno", "-shared", "-fPIC")
+_SECONDS = 60
+
+
+class NativeDraw:
+    """The compiled function with what it writes to, for one vocabulary."""
+
+    added = ADDED
+
+    def __init__(self, function: Callable[..., int], n_vocab: int) -> None:
+        self._function, self._n_vocab = function, n_vocab
+        self._ends = np.zeros(-(-n_vocab // BLOCK), dtype=np.float64)
+        self._squares = np.zeros(1, dtype=np.float64)
+        self._addresses = self._ends.ctypes.data, self._squares.ctypes.data
+
+    def __call__(self, logits: NDArray[np.float32], scale: float, u: float, slack: float) -> tuple[int, float]:
+        """(token, collision probability) of float32 (n_vocab,) logits at `u` in [0, 1); token -1 where none is sure."""
+        row = np.ascontiguousarray(logits, dtype=np.float32)
+        address = row.__array_interface__["data"][0]
+        token = self._function(address, self._n_vocab, scale, u, slack, *self._addresses)
+        return token, float(self._squares[0])
+
+
+@cache
+def compiled() -> Callable[..., int] | None:
+    """The function of `draw.cpp`, compiled at the first call of a machine; None where that does not work."""
+    try:
+        path = _library()
+        try:
+            return _load(path)
+        except OSError:  # damaged: it is made again
+            path.unlink()
+            return _load(_library())
+    except (OSError, AttributeError, subprocess.SubprocessError):
+        return None
+
+
+def _load(path: Path) -> Callable[..., int]:
+    function: Any = ctypes.CDLL(str(path)).pti_draw
+    function.restype = ctypes.c_int
+    function.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_double, ctypes.c_double, ctypes.c_double,
+                         ctypes.c_void_p, ctypes.c_void_p]  # fmt: skip
+    found: Callable[..., int] = function
+    return found
+
+
+def _library() -> Path:
+    """The compiled library by its source and its machine. Raises OSError or SubprocessError where it cannot be made."""
+    compiler = _compiler()
+    key = hashlib.sha256(SOURCE.read_bytes())
+    key.update("\0".join([compiler, platform.machine(), platform.system(), *_FLAGS]).encode())
+    path = user_cache() / "pti-loop" / "draw" / f"{key.hexdigest()[:16]}.so"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}")
+        try:
+            _compile(compiler, partial)
+            partial.replace(path)  # two processes may compile at once
+        finally:
+            partial.unlink(missing_ok=True)
+    return path
+
+
+def _compiler() -> str:
+    """The C++ compiler that CXX names, else the first of the usual ones. Raises OSError where there is none."""
+    named = os.environ.get("CXX", "").split()[:1] or list(_COMPILERS)
+    for name in named:
+        if found := shutil.which(name):
+            return found
+    raise OSError(f"no C++ compiler ({', '.join(named)}) is on the PATH")
+
+
+def _compile(compiler: str, out: Path) -> None:
+    """With versions for several processors where the compiler makes them, else for the least of its kind."""
+    command = [compiler, *_FLAGS, str(SOURCE), "-o", str(out)]
+    common: dict[str, Any] = {"capture_output": True, "timeout": _SECONDS}
+    if subprocess.run([*command, "-DPTI_CLONES"], **common).returncode:
+        subprocess.run(command, check=True, **common)

@@ -1,0 +1,9 @@
+"""Every edit of the catalogue, in whatever file it is told."""
+
+from __future__ import annotations
+
+from tests.faults import records, sharp
+
+FAULTS = records.FAULTS
+"""The files put theirs into one list when they are imported."""
+FILES = (records, sharp)
