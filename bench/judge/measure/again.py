@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.judge.findings import OK, WARNING, origin
+from bench.judge.measure.estimands import CARRIED
 from bench.judge.measure.intervals import CONFIDENCE, Estimate, mean_interval, t_quantile
 from bench.judge.measure.layout import block_pairs, contrast_design
 from bench.judge.tables.cell import Contexts
@@ -61,7 +62,7 @@ def _run_noise(table: RunTable, logs: np.ndarray) -> tuple[float, int]:
             squares.append(((logs[other_first] - logs[other_last] - apart) / 2) ** 2)
         else:
             squares.append(apart**2 / 2)
-    return float(np.mean(squares)) if squares else float("inf"), len(squares)
+    return CARRIED * float(np.mean(squares)) if squares else float("inf"), len(squares)
 
 
 def effect_of(case: Case) -> float:
