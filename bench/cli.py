@@ -130,6 +130,7 @@ prompts, measure, experiment. Examples:
   streams=1,2,3,4
   method=stagger,packed temperature=0,0.3,0.7 model=gguf model.path=FILE
   +experiment=pti
+  measure.until=0.05 measure.budget=10   further blocks until a cell is decided, at most so many minutes each
 Settings and their defaults: bench/plan/config.py. What the groups have to choose from: the folders of configs/."""
     if _help("sweep", rest, text):
         return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -70,6 +70,6 @@ class Guessing(Method):
         """What its drafters need, made once. Raises `Unsupported` when this model has no such drafter."""
         return drafter(self.name).make(target)
 
-    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+    def rounds(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> Iterator[None]:
         """Decode one prompt. Raises `Unsupported` when the memory cannot forget a rejected tail."""
-        speculative.decode(decoder, prompts[:1], drafter(self.name).length(decoder.settings))
+        return speculative.rounds(decoder, prompts[:1], drafter(self.name).length(decoder.settings))

@@ -112,15 +112,16 @@ class Draw:
 class Trace:
     """What one run did. Appending costs a tuple; typed rows are built when the run is over, and get its number then.
 
-    `clock` is the context's clock, in nanoseconds. `tally` counts what the contexts decode, inside and outside the
-    window. A token can be said in an open window only: `emit` raises `RecordError` elsewhere, and so do a window that
-    is opened twice and one that is closed without being open.
+    `clock` is the context's clock, in nanoseconds; it stands still while the run is paused for another one's turn.
+    `tally` counts what the contexts decode, inside and outside the window. A token can be said in an open window only:
+    `emit` raises `RecordError` elsewhere, and so do a window that is opened twice and one that is closed without being
+    open.
     """
 
     def __init__(self, run: int, clock: Callable[[], int], tally: Tally | None = None) -> None:
         self.run = run
         self.clock = clock
-        self._tally = tally or Tally()
+        self.tally = tally or Tally()
         self.window_ns = 0
         self.prefill_ns = 0
         self.draft_prefill_ns = 0
@@ -131,28 +132,53 @@ class Trace:
         self.finish_ns = 0
         self.start_ns: int | None = None
         self.end_ns = 0
-        self._open = False
+        self._open, self._n_first = False, 0
+        self._machine_clock, self._away, self._left = clock, 0, 0
+        self.spans: list[tuple[int, int, int]] = []
+        """Of the window, each stretch without a break: when it began and ended, by the machine's clock, and the number
+        of its first round."""
         self._rounds: list[_RoundRow] = []
         self._emits: list[_EmitRow] = []
         self._draws: list[_DrawRow] = []
-        self._opened = 0
+        self._opened = self._since = self._first = 0
 
     def open_window(self) -> None:
         """The first token is out: timing begins. A baseline of several prompts opens one window for each."""
         require(not self._open, f"run {self.run}: the timed window was opened twice")
         self._open = True
-        self._tally.open()
-        self._opened = self.clock()
+        self.tally.open()
+        self._opened = self._since = self.clock()
+        self._first = len(self._rounds)
         if self.start_ns is None:
             self.start_ns = self._opened
 
     def close_window(self) -> None:
         """The last token is out."""
         self.end_ns = self.clock()
-        self._tally.close()
+        self.tally.close()
         require(self._open, f"run {self.run}: the timed window was closed without being open")
         self._open = False
         self.window_ns += self.end_ns - self._opened
+        self._end_span(self.end_ns)
+
+    def _end_span(self, now: int) -> None:
+        self.spans.append((self._since + self._away, now + self._away, self._first))
+
+    def pause(self) -> None:
+        """Another run has its turn: this one's clock stands still until `resume`. Only between rounds."""
+        self._left = self.clock()
+        if self._open:
+            self.tally.close()
+            self._end_span(self._left)
+
+    def resume(self) -> None:
+        """It goes on. Emits, windows and the end are told by its own clock, `spans` by the machine's."""
+        clock = self._machine_clock
+        away = self._away = clock() - self._left
+        self.clock = lambda: clock() - away
+        if self._open:
+            self.tally.open()
+            self._since, self._first = self._left, len(self._rounds)
 
     def finish(self) -> None:
         """The run is over. Raises `RecordError` when its window is still open, or never was."""
@@ -164,6 +190,20 @@ class Trace:
     def n_rounds(self) -> int:
         """Rounds so far."""
         return len(self._rounds)
+
+    @property
+    def n_said(self) -> int:
+        """Tokens said so far after the first ones, those said again among them."""
+        return len(self._emits) - self._n_first
+
+    @property
+    def n_distinct(self) -> int:
+        """Different (stream, position) pairs that were said after the first tokens."""
+        return len({row[:2] for row in self._emits if row[3] >= 0})
+
+    def round_ns(self) -> list[int]:
+        """What each round took, in nanoseconds."""
+        return [row[7] for row in self._rounds]
 
     def round(self, phase: str, width: int, times: tuple[int, int, int, int, int], counts: tuple[int, int, int],
               redecoded: int = 0) -> None:
@@ -179,6 +219,7 @@ class Trace:
             number = len(self._rounds)
         elif source == "prefill" and position == 0 and not self._open:
             number = -1
+            self._n_first += 1
         else:
             place = "inside" if self._open else "outside"
             raise RecordError(f"run {self.run}: position {position} was emitted {place} the timed window as {source}")

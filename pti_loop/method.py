@@ -6,7 +6,7 @@ name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,9 +66,23 @@ class Method:
         """What its drafters need, made once; None when it has none. Raises `Unsupported` where the model has none."""
         return None
 
-    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
-        """Decode the prompts: as many as it has answers, baselines one after the other."""
+    def rounds(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> Iterator[None]:
+        """Decode the prompts: as many as it has answers, baselines one after the other.
+
+        It stops before each timed window opens, and behind every round: there another run may have its turn, on other
+        contexts and with other drafters. What it decodes does not depend on that.
+        """
         raise NotImplementedError
+
+    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+        """All rounds at once. A method that has this of its own, and no `rounds`, gives nobody a turn."""
+        for _ in self.rounds(decoder, prompts):
+            pass
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether another run may go on between its rounds."""
+        return type(self).run is Method.run
 
 
 def fit(method: Method, spec: ContextSpec, settings: Settings) -> ContextSpec:

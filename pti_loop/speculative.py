@@ -6,7 +6,7 @@ drafter, nor on how many answers share the decode. It knows no drafter and no ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -57,16 +57,24 @@ class Verdict(NamedTuple):
 
 
 def decode(decoder: Decoder, prompts: Sequence[Sequence[int]], draft: int) -> None:
-    """Decode the prompts together with at most `draft` guesses a round and answer.
+    """All of `rounds` at once."""
+    for _ in rounds(decoder, prompts, draft):
+        pass
+
+
+def rounds(decoder: Decoder, prompts: Sequence[Sequence[int]], draft: int) -> Iterator[None]:
+    """Decode the prompts together with at most `draft` guesses a round and answer, stopping as `Method.rounds` says.
 
     Answers that are complete leave the batch. Raises `Unsupported` when the memory cannot forget a rejected tail.
     """
     decoder.ctx.clear()
     lanes = [_open(decoder, answer, prompt, len(prompts)) for answer, prompt in enumerate(prompts)]
     n_predict = decoder.settings.n_predict
+    yield
     decoder.trace.open_window()
     while open_lanes := [lane for lane in lanes if lane.done < n_predict]:
         _round(decoder, open_lanes, draft)
+        yield
     decoder.trace.close_window()
 
 

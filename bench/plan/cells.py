@@ -149,6 +149,10 @@ def _contrast_values(config: Config) -> dict[str, Any]:
     # Left out where it is off: what is not measured changes no id.
     if not (values["measure"]["distribution"] and config.temperature):
         del values["measure"]["distribution"]
+    if not values["measure"]["chunk"]:
+        del values["measure"]["chunk"]
+    if not values["measure"]["until"]:
+        del values["measure"]["until"], values["measure"]["budget"]
     if not values["measure"]["contexts"]:
         del values["measure"]["contexts"]
     if not values["measure"]["sharp"]:

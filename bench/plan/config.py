@@ -27,7 +27,7 @@ LEAST = {
     "streams": 1, "n_predict": 2, "seed": 0, "engine.n_ctx": 8, "engine.n_batch": 1, "engine.n_ubatch": 1,
     "engine.threads": 0, "engine.n_gpu_layers": -1, "measure.per_class": 1, "measure.blocks_per_prompt": 1,
     "measure.again_blocks": 0, "measure.control_blocks": 0, "measure.control_tokens": 0, "measure.warmup_tokens": 0,
-    "measure.contexts": 0,
+    "measure.contexts": 0, "measure.until": 0, "measure.chunk": 0, "measure.budget": 0,
     "measure.noise_prompts": 1, "measure.distribution": 0,
     "measure.step_widths": 1, "measure.step_passes": 2, "measure.step_repeats": 1,
     "measure.step_depth": 1, "peers.pairs": 1, "peers.n_gen": 1,
@@ -120,6 +120,14 @@ class MeasureConfig:
     """Decode the texts in both arms on F16 weights of the same file too, untimed, where these fit into the memory: the
     shape of a decode moves logits some forty times less there, and a lossless loop says the same. The F16 file is kept
     in the user's cache."""
+    chunk: int = 0
+    """Tokens of each answer after which the arms of a block take turns, both of their runs being open; 0: whole runs,
+    one after the other."""
+    until: float = 0.0
+    """Half width of the interval of the log ratio, for these texts, that is narrow enough: every prompt gets further
+    blocks until it is reached, or the interval lies on one side of 1.00, or the budget ends. 0: no further blocks."""
+    budget: float = 5.0
+    """Minutes that the blocks of a cell may take where `until` asks for further ones. Those of the plan always run."""
     step_widths: int = 16
     step_passes: int = 3
     step_repeats: int = 2
@@ -200,6 +208,11 @@ def check(config: Config) -> None:
     for key, low in LEAST.items():
         if get(config, key) < low:
             raise UserError(f"{key}={get(config, key)} is below {low}; give a larger value")
+    if not math.isfinite(config.measure.until) or config.measure.until >= 1:
+        raise UserError(f"measure.until={config.measure.until} is no half width of a log ratio; 0.05 is 5 %, 0 is none")
+    if not math.isfinite(config.measure.budget):
+        raise UserError(f"measure.budget={config.measure.budget} is no number of minutes; give one, as in "
+                        "measure.budget=5")  # fmt: skip
     if config.temperature < 0 or not math.isfinite(config.temperature):
         fault = "is below 0" if config.temperature < 0 else "is no temperature"
         raise UserError(f"temperature={config.temperature} {fault}; 0 is greedy, 0.7 is a usual value")

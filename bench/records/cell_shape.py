@@ -31,6 +31,8 @@ SHAPES: dict[str, Any] = {
         "model": _FLAT, "bandwidth": {"repeats": [NUMBER], "*": SCALAR}, "engine": {"*": _FLAT}, "memory": {"*": _FLAT},
         "noise": {"*": object}, "process": _FLAT, "clocks": str, "lossless": _ROWS, "memory_by_streams": _ROWS,
         "peers": _ROWS, "drafter": {"*": object}, "rollback": {"*": object},
+        "turns": {"chunk": int, "arms": [str]},
+        "stopping": {"why": str, "seconds": NUMBER, "passes": _ROWS},
         "sharp": {"lossless": _ROWS, "noise": {"*": object}, "*": SCALAR},
     },
     "status.json": {"state": str, "reason": str, "seconds": NUMBER, "manifest": {"*": object}},

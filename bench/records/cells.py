@@ -55,6 +55,7 @@ class StoredCell:
     draws: Columns
     steps: Columns
     counts: Columns
+    pieces: Columns
     sharp: Columns
     note: str = ""
     """Why nothing proves that the files are as they were written; empty when they prove it."""

@@ -15,7 +15,7 @@ from pti_loop.ledger import Draw, Emit, RecordError, Round
 from pti_loop.ledger import require as _require
 
 __all__ = [
-    "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "RecordError", "Round", "Run", "Sharp",
+    "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "Piece", "RecordError", "Round", "Run", "Sharp",
     "Step", "columns",
 ]  # fmt: skip
 
@@ -98,6 +98,25 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a run's timed window without a break, where runs took turns: by the machine's clock.
+
+    All other times of a run are those of its own clock, which stands still while another run has its turn.
+    """
+
+    run: int
+    turn: int
+    """Which turn it was, from 0. Runs that are open at once take each turn one after the other, in their order."""
+    start_ns: int
+    end_ns: int
+    round: int
+    """The first round in it."""
+
+    def __post_init__(self) -> None:
+        _require(self.end_ns >= self.start_ns, f"run {self.run}: a piece of turn {self.turn} ends before it starts")
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One timed `llama_decode` of the step-cost curve. Widths are interleaved inside a pass."""
 
@@ -171,4 +190,4 @@ def columns(record: type) -> list[str]:
 
 
 TABLES = {"runs": Run, "rounds": Round, "ledger": Emit, "draws": Draw, "steps": Step, "counts": Count,
-          "sharp": Sharp}
+          "sharp": Sharp, "pieces": Piece}

@@ -6,12 +6,14 @@ It knows nothing about blocks, files or statistics.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.plan.config import Config
 from bench.records.rows import Run
+from bench.run.turns import Started
 from pti_loop.counted import CountedContext, CountedModel
 from pti_loop.drafter import Target
 from pti_loop.engine import Context, ContextSpec, Model, Unsupported
@@ -107,34 +109,32 @@ class Arms:
         self.settings, self.rollback = find_rollback(model, narrow, self.method, self.settings, sample)
         self.wide_spec = fit(self.method, narrow, self.settings)
         self._check_batch(narrow)
-        self.tally = Tally()
         self._narrow, self._sample = narrow, sample
         self.made = 0
         self._make()
 
     def _make(self) -> None:
         """Make the contexts, and what guesses in them."""
+        specs = {"baseline": self._narrow, "again": self._narrow, "treatment": self.wide_spec}
+        self._tallies = {name: Tally() for name in specs}
         self._contexts: dict[str, Context] = {
-            "baseline": self._counted(self._narrow),
-            "again": self._counted(self._narrow),
-            "treatment": self._counted(self.wide_spec),
+            name: CountedContext(self.model.context(spec), self._tallies[name]) for name, spec in specs.items()
         }
-        counted = CountedModel(self.model, self.tally)
-        target = Target(counted, self._contexts["treatment"], self.settings, self._sample, self._answers())
+        counted = CountedModel(self.model, self._tallies["treatment"])
+        target = Target(counted, self._contexts["treatment"], self.settings, self._sample, self.answers)
         self.source = self.method.source(target)
         self.made += 1
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
 
-    def _counted(self, spec: ContextSpec) -> Context:
-        return CountedContext(self.model.context(spec), self.tally)
-
-    def _answers(self) -> int:
+    @property
+    def answers(self) -> int:
+        """Answers that the method decodes at once."""
         return self.method.answers(self.settings)
 
     def _check_batch(self, spec: ContextSpec) -> None:
         """Raises `Unsupported` when the widest decode does not fit a batch; the other cells of a sweep go on."""
-        waiting = AGAIN * self._answers() if self.rollback.get("strategy") == "checkpoint" else 0
+        waiting = AGAIN * self.answers if self.rollback.get("strategy") == "checkpoint" else 0
         widest = self.method.width(self.settings) + waiting
         if widest > min(spec.n_batch, spec.n_ctx):
             raise Unsupported(
@@ -146,6 +146,10 @@ class Arms:
     def guesses(self) -> bool:
         """Whether the method proposes tokens that may be wrong."""
         return self.method.guesses(self.settings)
+
+    def takes_turns(self) -> bool:
+        """Whether runs of the method may be open beside one of the baseline."""
+        return self.method.takes_turns
 
     def controls(self) -> list[str]:
         """Arms that only the control blocks run."""
@@ -173,27 +177,24 @@ class Arms:
         Untimed runs may bring a context and a sampler of their own. Raises `RecordError` when the method keeps no
         window, or says a token outside it.
         """
-        ctx = ctx or self.context(arm)
+        with undisturbed():
+            return self.start(arm, task, seed, number, answers, n_predict, ctx, sampler).to_the_end()
+
+    def start(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
+              n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None) -> Started:
+        """Begin what `run` runs. One run may be open on each context; what it decodes is counted in its own tally."""
+        ctx, tally = ctx or self.context(arm), self._tallies.get(arm, self._tallies["treatment"])
         plain = arm in ("baseline", "again", "solo")
         method = METHODS["autoregressive"] if plain else self.method
         settings = replace(self.settings, n_predict=n_predict or self.settings.n_predict)
         control = arm if arm in ("sabotage", "oracle") else "none"
         guesses = Guesses(control, answers, self.model.n_vocab, self.model.end_tokens)
-        trace = Trace(0, ctx.clock, self.tally)
+        trace = Trace(0, ctx.clock, tally)
         sampler = sampler or Sampler(self.model.n_vocab, self.config.temperature, seed, self.model.weigh)
-        gc.collect()
-        gc.disable()  # a collection inside a round would be charged to the method
-        try:
-            source, lazy = (None, 0.0) if plain else (self.source, self.rollback.get("lazy_ns", 0.0))
-            decoder = Decoder(ctx, sampler, trace, settings, guesses, source, lazy)
-            self.tally.reset()
-            trace.begin_ns = ctx.clock()
-            method.run(decoder, [prompt.tokens for prompt in task.prompts])
-            trace.finish()
-        finally:
-            gc.enable()
-        trace.run = number
-        return trace
+        source, lazy = (None, 0.0) if plain else (self.source, self.rollback.get("lazy_ns", 0.0))
+        decoder = Decoder(ctx, sampler, trace, settings, guesses, source, lazy)
+        again = not plain and self.method.declaration(settings).repeats
+        return Started(trace, _steps(method, decoder, task, number), len(task.prompts), again)
 
     def renew(self) -> None:
         """All contexts anew: what one of them has over another by its place in memory is drawn again."""
@@ -213,18 +214,42 @@ class Arms:
             ctx.close()
 
 
+def _steps(method: Method, decoder: Decoder, task: Task, number: int) -> Iterator[None]:
+    """The rounds of a run. What it is numbered is told to its trace when the method has ended."""
+    prompts, trace = [prompt.tokens for prompt in task.prompts], decoder.trace
+    trace.tally.reset()
+    trace.begin_ns = decoder.ctx.clock()
+    if method.takes_turns:
+        yield from method.rounds(decoder, prompts)
+    else:
+        method.run(decoder, prompts)
+    trace.run = number
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """No collection of garbage, which would be charged to the method in whose round it falls."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 AROUND = ("load", "other_cpus", "steal", "gpu_others")
 """Columns of a run that say what else ran."""
 
 
 def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int,
-            sample: Callable[[], tuple[float, ...]], tally: Tally) -> Run:
-    """Record of the newest run, whose counts are in `tally`.
+            sample: Callable[[], tuple[float, ...]]) -> Run:
+    """Record of a run that is over.
 
     `sample` gives (clock in MHz, temperature in C, and what else ran) right after it.
     """
     clock_mhz, temp_c, *rest = sample()
     around: dict[str, Any] = dict(zip(AROUND, rest, strict=False))
+    tally = trace.tally
     inside, outside = tally.inside, tally.outside
     return Run(
         run=trace.run, block=task.block, order=order, arm=arm, prompt=task.name, prompt_class=task.kind, seed=seed,

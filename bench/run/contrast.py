@@ -6,32 +6,40 @@ It runs on any model that keeps `pti_loop.engine`'s promises, a toy one too. It 
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.plan.config import Config
-from bench.records.rows import Run
-from bench.run.arms import Arms, Prompt, Task, run_row
+from bench.records.rows import Piece, Run
+from bench.records.stopping import FIXED
+from bench.run.arms import Arms, Prompt, Task, run_row, undisturbed
 from bench.run.draw_counts import Distribution
 from bench.run.replay import Comparison, Shape, compare
+from bench.run.turns import take_turns
+from bench.run.until import Until, of_block
 from pti_loop.engine import Model
 from pti_loop.ledger import Trace
 
 Progress = Callable[[float, str], None]
 SINGLE = Shape(1, "sequences")
+TURNING = ("baseline", "again", "treatment")
+"""Arms with a context of their own; the others share the treatment's, in which one run can be open."""
 
 
 @dataclass
 class Result:
     """Tables and facts of a cell."""
 
-    tables: dict[str, list[Any]] = field(default_factory=lambda: {"runs": [], "rounds": [], "ledger": [], "draws": []})
+    tables: dict[str, list[Any]] = field(
+        default_factory=lambda: {name: [] for name in ("runs", "rounds", "ledger", "draws", "pieces")})
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def add(self, run: Run, trace: Trace) -> None:
+    def add(self, run: Run, trace: Trace, pieces: Sequence[Piece] = ()) -> None:
         """Keep a run."""
+        self.tables["pieces"] += pieces
         self.tables["runs"].append(run)
         self.tables["rounds"] += trace.rounds()
         self.tables["ledger"] += trace.emits()
@@ -84,20 +92,24 @@ class Contrast:
     Prompts come in an order drawn from `name`, and so do the arms of each block, of which half begin with the baseline.
     One prompt is decoded before anything else has seen it, again, and once more in the end: what a method carries over
     from one run to the next shows there. All contexts are made `measure.contexts` times in the course of the blocks.
+    With `measure.until` the blocks of the plan are followed by passes, each a block of every one of its tasks, until
+    the rule says that they are enough.
     """
 
     def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
                  sample: Callable[[], tuple[float, ...]], progress: Progress) -> None:
         self.model, self.config, self.sample, self.progress = model, config, sample, progress
         self.order = random.Random(name)
-        found = tasks(prompts, config, independent=config.method.spec.answers == "independent")
-        self.tasks = [replace(task, block=block) for block, task in enumerate(self.order.sample(found, len(found)))]
-        halves = [block % 2 == 0 for block in range(len(found))]
-        self.baseline_first = self.order.sample(halves, len(halves))
-        self.anew = renewed(len(self.tasks), config.measure.contexts)
+        self.plan = tasks(prompts, config, independent=config.method.spec.answers == "independent")
+        self.tasks: list[Task] = []
+        self.baseline_first: list[bool] = []
+        self.anew: set[int] = set()
+        self._plan_pass()
         self.carried = self.tasks[-1]
         unseen = (prompt for prompt in prompts if prompt not in self.carried.prompts)
         self.arms = Arms(model, config, next(unseen, unlike(prompts[0])).tokens)
+        takes = config.measure.chunk and self.arms.takes_turns()
+        self.turning = TURNING if takes else ()
         self.result = Result()
         self.texts: dict[tuple[int, int, str], Trace] = {}
 
@@ -109,11 +121,11 @@ class Contrast:
             self._carry(1)
             again = self._in_each_context(self.config.measure.again_blocks)
             controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
-            for done, task in enumerate(self.tasks):
-                self._block(task, task.block in again, task.block in controlled)
-                self.progress(0.05 + 0.8 * (done + 1) / len(self.tasks), f"block {done + 1} of {len(self.tasks)}")
-            self._carry(2)
             facts = self.result.facts
+            facts["stopping"] = self._blocks(again, controlled)
+            self._carry(2)
+            self._carried_last()
+            facts["turns"] = {"chunk": self.config.measure.chunk if self.turning else 0, "arms": list(self.turning)}
             facts["engine"] = self.arms.facts()
             facts["rollback"] = self.arms.rollback
             facts["drafter"] = self.arms.source.facts() if self.arms.source else {}
@@ -123,6 +135,39 @@ class Contrast:
         finally:
             self.arms.close()
         return self.result
+
+    def _plan_pass(self) -> None:
+        """Another block of every task of the plan, in an order of its own. Of these half begin with the baseline."""
+        first, count = len(self.tasks), len(self.plan)
+        drawn = self.order.sample(self.plan, count)
+        self.tasks += [replace(task, block=first + place) for place, task in enumerate(drawn)]
+        self.baseline_first += self.order.sample([place % 2 == 0 for place in range(count)], count)
+        if contexts := self.config.measure.contexts:
+            self.anew |= {first + place for place in renewed(count, contexts)} | ({first} if first else set())
+
+    def _blocks(self, again: set[int], controlled: set[int]) -> dict[str, Any]:
+        """Run all blocks. Returns why there are no more of them, and what they took."""
+        measure, began, done, why = self.config.measure, time.monotonic(), 0, FIXED
+        rule = Until(measure.until, 60 * measure.budget, self.arms.answers) if measure.until else None
+        if rule:
+            rule.begin()
+        while True:
+            for task in self.tasks[done:]:
+                self._block(task, task.block in again, task.block in controlled)
+                done += 1
+                if rule:
+                    rule.block(*(of_block(self.texts, task.block, arm) for arm in ("treatment", "baseline")))
+                share = rule.share(len(self.plan)) if rule else done / len(self.tasks)
+                self.progress(0.05 + 0.8 * share, f"block {done}" + ("" if rule else f" of {len(self.tasks)}"))
+            if rule is None or (why := rule.after_pass()):
+                break
+            self._plan_pass()
+        return rule.facts(why) if rule else {"why": why, "seconds": time.monotonic() - began}
+
+    def _carried_last(self) -> None:
+        """The carried prompt's block is behind all others, whose number shows only in the end."""
+        rows = self.result.tables["runs"]
+        rows[:] = [replace(row, block=len(self.tasks)) if row.arm == "carry" else row for row in rows]
 
     def _count_draws(self) -> None:
         """The distribution test's runs, from the prefix that suits it best of those that the treatment came by."""
@@ -162,7 +207,7 @@ class Contrast:
 
     def _carry(self, order: int) -> None:
         """The carried prompt as any run of the treatment, in a block of its own behind all others."""
-        if order == 2 and len(self.tasks) == 1:  # nothing else came between
+        if order == 2 and len(self.plan) == 1:  # nothing else came between
             self.arms.run("treatment", self._other_task(), seed=0, number=-1)
         task, seed = replace(self.carried, block=len(self.tasks)), self._seed(self.carried, 0)
         self._measure("carry", task, order, seed, self.config.n_predict)
@@ -172,9 +217,22 @@ class Contrast:
         """Run an arm once and keep it."""
         number = len(self.result.tables["runs"])
         trace = self.arms.run("treatment" if arm == "carry" else arm, task, seed, number, known, length)
-        row = run_row(trace, arm, task, order, seed, length, self.sample, self.arms.tally)
+        row = run_row(trace, arm, task, order, seed, length, self.sample)
         self.result.add(replace(row, context=self.arms.made - 1), trace)
         return trace
+
+    def _in_turns(self, arms: Sequence[str], task: Task, first: int, seed: int) -> None:
+        """Run some arms that take turns, from place `first` of the block on, and keep them."""
+        number, length = len(self.result.tables["runs"]), self.config.n_predict
+        with undisturbed():
+            runs = [self.arms.start(arm, task, seed, number + place, n_predict=length)
+                    for place, arm in enumerate(arms)]  # fmt: skip
+            take_turns(runs, self.config.measure.chunk)
+        around = self.sample()  # one reading for all: they ran at once
+        for place, (arm, run) in enumerate(zip(arms, runs, strict=True)):
+            row = run_row(run.trace, arm, task, first + place, seed, length, lambda: around)
+            self.result.add(replace(row, context=self.arms.made - 1), run.trace, run.pieces())
+            self.texts[task.block, seed - self._seed(task, 0), arm] = run.trace
 
     def _block(self, task: Task, again: bool, controls: bool) -> None:
         if task.block in self.anew:
@@ -186,11 +244,20 @@ class Contrast:
         pair = ("baseline", "treatment") if self.baseline_first[task.block] else ("treatment", "baseline")
         arms[first], arms[second] = pair
         known = self._known(task) if controls and self.arms.guesses else {}
-        for order, arm in enumerate([*arms, *reversed(arms)]):
-            replicate = int(order >= len(arms))
-            seed, length = self._seed(task, replicate), self._length(arm)
-            trace = self._measure(arm, task, order, seed, length, known.get(replicate, ((),)))
-            self.texts[task.block, replicate, arm] = trace
+        turning = [arm for arm in arms if arm in self.turning]
+        for replicate in (0, 1):
+            seed, half = self._seed(task, replicate), -1 if replicate else 1
+            # Those that take turns lie outside, so that a block is a palindrome of arms all the same.
+            steps = [turning, *([arm] for arm in arms if arm not in turning)][::half]
+            place = replicate * len(arms)
+            for group in filter(None, steps):
+                if group is turning:
+                    self._in_turns(group[::half], task, place, seed)
+                else:
+                    known_here = known.get(replicate, ((),))
+                    trace = self._measure(group[0], task, place, seed, self._length(group[0]), known_here)
+                    self.texts[task.block, replicate, group[0]] = trace
+                place += len(group)
 
     def _length(self, arm: str) -> int:
         """Tokens that an arm decodes; sabotage and oracle may be shorter, since what they show needs few."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pti_loop.loop import Decoder
 from pti_loop.method import Method
@@ -14,16 +14,17 @@ SPEC = Spec("autoregressive", "plain decoding", help="one token a step", guesses
 class Loop(Method):
     """The baseline."""
 
-    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+    def rounds(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> Iterator[None]:
         """Decode every prompt alone, each in a cleared context with a timed window of its own."""
         for answer, prompt in enumerate(prompts):
             decoder.ctx.clear()
-            _one(decoder, answer, prompt)
+            yield from _one(decoder, answer, prompt)
 
 
-def _one(decoder: Decoder, answer: int, prompt: Sequence[int]) -> None:
+def _one(decoder: Decoder, answer: int, prompt: Sequence[int]) -> Iterator[None]:
     trace, clock, ctx = decoder.trace, decoder.clock, decoder.ctx
     token = decoder.prefill(prompt, 0, answer)
+    yield
     trace.open_window()
     for position in range(1, decoder.settings.n_predict):
         began = clock()
@@ -33,4 +34,5 @@ def _one(decoder: Decoder, answer: int, prompt: Sequence[int]) -> None:
         sampled = clock()
         trace.emit(answer, position, token, "verified")
         trace.round("steady", 1, (0, decoded - began, sampled - decoded, 0, clock() - began), (0, 0, 0))
+        yield
     trace.close_window()

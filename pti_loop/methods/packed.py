@@ -5,7 +5,7 @@ With a drafter every answer also has guesses of its own, and one decode verifies
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pti_loop import speculative
@@ -57,12 +57,11 @@ class Loop(Method):
         drafts = self._drafts(target.settings)
         return drafts.make(target) if drafts else None
 
-    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+    def rounds(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> Iterator[None]:
         """Decode every prompt. All answers have the same length."""
         if self._drafts(decoder.settings):
-            speculative.decode(decoder, prompts, self._length(decoder.settings))
-        else:
-            _one_token_each(decoder, prompts)
+            return speculative.rounds(decoder, prompts, self._length(decoder.settings))
+        return _one_token_each(decoder, prompts)
 
     def _length(self, settings: Settings) -> int:
         """Most guesses of one answer and round."""
@@ -70,11 +69,12 @@ class Loop(Method):
         return drafts.length(settings) if drafts else 0
 
 
-def _one_token_each(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+def _one_token_each(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> Iterator[None]:
     trace, clock, ctx = decoder.trace, decoder.clock, decoder.ctx
     ctx.clear()
     tokens = [decoder.prefill(prompt, answer, answer) for answer, prompt in enumerate(prompts)]
     rows = range(len(prompts))
+    yield
     trace.open_window()
     for position in range(1, decoder.settings.n_predict):
         began = clock()
@@ -85,4 +85,5 @@ def _one_token_each(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
         for answer, token in enumerate(tokens):
             trace.emit(answer, position, token, "verified")
         trace.round("steady", len(tokens), (0, decoded - began, sampled - decoded, 0, clock() - began), (0, 0, 0))
+        yield
     trace.close_window()

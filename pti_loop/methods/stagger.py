@@ -10,7 +10,7 @@ guesses for the leading stream in place of the last of these decodes; that strea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pti_loop.draft.mtp import Mtp
@@ -57,9 +57,9 @@ class Loop(Method):
         """The nextn head where it rebuilds."""
         return drafter("mtp").make(target) if target.settings.rebuild == "mtp" else None
 
-    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+    def rounds(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> Iterator[None]:
         """Decode one prompt with `settings.streams` staggered copies of it."""
-        _Stagger(decoder, prompts[0]).run()
+        return _Stagger(decoder, prompts[0]).rounds()
 
 
 class _Stagger:
@@ -77,7 +77,7 @@ class _Stagger:
         self.done = 1
         self.tokens: list[int] = []
 
-    def run(self) -> None:
+    def rounds(self) -> Iterator[None]:
         self.ctx.clear()
         head = self.head
 
@@ -88,11 +88,13 @@ class _Stagger:
         first = self.decoder.prefill(self.prompt, 0, watch=seen)
         if head:
             self.decoder.begin(head, [*self.prompt, first], len(self.prompt))
+        yield
         self.trace.open_window()
         self._rebuild(0, first, startup=True)
         self.startup_rounds = self.trace.n_rounds
         while not self._finished():
             self._round()
+            yield
         self.trace.close_window()
 
     def _finished(self) -> bool:

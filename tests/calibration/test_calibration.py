@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from bench.judge.measure.stalls import settled
+from tests.calibration import stopping
 from tests.calibration.advice import advised_machines
 from tests.calibration.contexts import with_contexts_known
 from tests.calibration.own_stalls import blamed
 from tests.calibration.rates import measure, within
 from tests.calibration.several import wrong
 from tests.calibration.shares import coverage
-from tests.calibration.simulation import NOISES, STEP_S, TEXTS, Noise, contrast
+from tests.calibration.simulation import NOISES, STEP_S, TEXTS, Noise, contrast, normal
 
 COUNT = 120
 
@@ -87,3 +88,16 @@ def test_a_planted_stall_is_found_to_the_millisecond() -> None:
 def test_twelve_slow_arms_are_not_advised_and_a_fast_one_is() -> None:
     assert advised_machines(17, 60, 0.98, 12, (6, 1)) <= 4
     assert advised_machines(18, 10, 1.2, 1, (30, 2)) == 10
+
+
+@pytest.mark.parametrize("name", ["independent", "autocorrelated", "stalls"])
+def test_cells_that_end_where_their_rule_says_hold_the_truth(name: str) -> None:
+    found = stopping.measure(19, COUNT, NOISES[name], normal(0.0), 6, 1.0, 0.02)
+    assert found.these >= 0.93 and found.like_these >= 0.93 and within(found.wrong, 0.0, 0.05, COUNT)
+    assert found.students < found.these, "the blocks were chosen by their noise, or this tests nothing"
+    assert found.half_width < 0.025 and found.passes > 2
+
+
+def test_a_real_effect_ends_a_cell_soon() -> None:
+    found = stopping.measure(20, COUNT // 2, NOISES["independent"], normal(0.0), 6, 1.1, 0.005)
+    assert found.decided > 0.95 and found.wrong == 0 and found.passes <= 2

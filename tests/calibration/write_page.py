@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from bench.judge.measure.estimands import ENOUGH
+from tests.calibration import stopping
 from tests.calibration.advice import advised_machines
 from tests.calibration.contexts import with_contexts_known
 from tests.calibration.own_stalls import blamed
 from tests.calibration.rates import Rates, measure
 from tests.calibration.several import wrong
 from tests.calibration.shares import coverage
-from tests.calibration.simulation import NOISES, TEXTS, Noise
+from tests.calibration.simulation import NOISES, TEXTS, Noise, normal
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "calibration.md"
 DESIGNS = {"3 prompts": (3, 1), "6 prompts (default)": (6, 1), "30 prompts, 2 blocks each (thorough)": (30, 2)}
@@ -41,6 +42,7 @@ def page(count: int) -> str:
     return "\n".join([
         HEAD.format(count=count, error=200 * np.sqrt(0.95 * 0.05 / count)), *_noises(count), *_texts(count),
         *_effects(count), *_several(count), *_power(count), *_contexts(count), *_shares(), *_own(count), *_advice(),
+        *_stopping(count),
     ])  # fmt: skip
 
 
@@ -151,6 +153,26 @@ def _advice() -> list[str]:
             ["one arm of 1.2 among eleven of 0.98, thorough", f"{fast} of 200"]]  # fmt: skip
     return ["## Advice", "", "How often `advise` says to use one of the arms, over simulated machines.",
             *_table(("machine", "use"), rows)]  # fmt: skip
+
+
+STOPPINGS = [("independent", 1.0), ("autocorrelated", 1.0), ("stalls", 1.0), ("heavy tails", 1.0),
+             ("independent", 1.05), ("all together", 1.1)]  # fmt: skip
+
+
+def _stopping(count: int) -> list[str]:
+    rows = []
+    for name, effect in STOPPINGS:
+        texts = normal(0.0) if effect == 1.0 else TEXTS["alike (sd 0.03)"]
+        found = stopping.measure(8, count, NOISES[name], texts, 6, effect, 0.02)
+        rows.append([name, f"{effect:g}", _share(found.these), _share(found.like_these), _share(found.students),
+                     _share(found.wrong), _share(found.students_wrong), _share(found.decided), f"{found.passes:g}",
+                     f"{100 * found.half_width:.1f} %"])  # fmt: skip
+    head = ("noise", "true ratio", "coverage, these texts", "coverage, texts like these", "coverage of Student's there",
+            "wrong side", "wrong side by Student's", "decided", "passes, median", "half width, median")  # fmt: skip
+    told = (f"Six prompts, `measure.until=0.02`, and a budget of {stopping.MOST} passes: cells end by the run's own "
+            "rule, and their intervals are the always-valid ones. Beside them Student's at the same end, which whoever "
+            "peeks would print. Where the true ratio is 1.00 it is that of every text, and either side is wrong.")
+    return ["## Blocks until it is decided", "", told, *_table(head, rows)]
 
 
 def main() -> None:

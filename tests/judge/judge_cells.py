@@ -28,6 +28,7 @@ class Cell:
     draws: pd.DataFrame
     steps: pd.DataFrame
     counts: pd.DataFrame = field(default_factory=lambda: frame("counts", []))
+    pieces: pd.DataFrame = field(default_factory=lambda: frame("pieces", []))
     sharp: pd.DataFrame = field(default_factory=lambda: frame("sharp", []))
     machine: str = "box"
     cell: str = "0123456789ab"

@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.judge.invariants.places import CARRY
 from bench.records.arms import PLANTED
+from bench.records.stopping import BUDGET, FIXED, NARROW, STOPPED, looked
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -19,15 +20,20 @@ SEEDS = 1_000_003
 
 
 def blocks_as_configured(case: Case) -> str | None:
-    """Blocks, their prompts and classes, and each arm twice; controls in as many blocks as were asked for."""
+    """Blocks, their prompts and classes, and each arm twice; controls in as many blocks as were asked for.
+
+    Where blocks went on until they were enough, those of the plan come again and again, each time as a whole.
+    """
     wanted = _tasks(case)
     if wanted is None:
         return None
     table, measure = case.runs, case.cell.config["measure"]
     own = ~table.of(CARRY)
     there = sorted(set(table.block[own].tolist()))
-    if there != list(range(len(wanted))):
-        return f"{len(wanted)} blocks were configured, and {len(there)} are stored"
+    passes, more = divmod(len(there), len(wanted))
+    if there != list(range(len(there))) or more or not (passes == 1 or (passes > 1 and looked(case.cell.config))):
+        each = " a pass" if looked(case.cell.config) else ""
+        return f"{len(wanted)} blocks{each} were configured, and {len(there)} are stored"
     arms: dict[int, Counter[str]] = {block: Counter() for block in there}
     about: dict[int, str] = {}
     runs = zip(table.block[own].tolist(), table.arm[own].tolist(), table.prompt[own].tolist(), strict=True)
@@ -35,15 +41,31 @@ def blocks_as_configured(case: Case) -> str | None:
         arms[block][arm] += 1
         if about.setdefault(block, prompt) != prompt:
             return f"block {block} decodes '{about[block]}' and '{prompt}', and a block is about one prompt"
-    if odd := Counter(wanted) - Counter(about.values()):
-        return f"no block is about '{next(iter(odd))}', which was configured"
+    for first in range(0, len(there), len(wanted)):
+        if odd := Counter(wanted) - Counter(about[block] for block in there[first : first + len(wanted)]):
+            return f"no block from {first} on is about '{next(iter(odd))}', which was configured"
+    classes = _classes(case)
+    for prompt, kind in set(zip(table.prompt.tolist(), table.prompt_class.tolist(), strict=True)):
+        if classes and classes.get(prompt, kind) != kind:
+            return f"'{prompt}' is of the class {classes[prompt]}, and runs of it say {kind}"
     for block, count in arms.items():
         if lone := [arm for arm in ("baseline", "treatment", *count) if count[arm] != 2]:
             return f"block {block} has {count[lone[0]]} runs of {lone[0]}, and every arm runs twice in a block"
-    return _controls(case, measure, list(arms.values()))
+    return _controls(case, measure, list(arms.values()), len(wanted))
 
 
-def _controls(case: Case, measure: Mapping[str, Any], arms: list[Counter[str]]) -> str | None:
+def _classes(case: Case) -> dict[str, str]:
+    """The class of each prompt or group of prompts that a run is about, as configured: `mixed` for one of several."""
+    items = (case.cell.config.get("prompts") or {}).get("items") or []
+    known = {str(item["id"]): str(item["class"]) for item in items}
+    found = {}
+    for prompt in set(case.runs.prompt.tolist()):
+        kinds = {known.get(part, "") for part in prompt.split("+")}
+        found[prompt] = kinds.pop() if len(kinds) == 1 else "mixed"
+    return found if known else {}
+
+
+def _controls(case: Case, measure: Mapping[str, Any], arms: list[Counter[str]], planned: int) -> str | None:
     asked = {"again": measure.get("again_blocks") or 0}
     own = measure.get("control_blocks") or 0
     if case.arm.guesses:
@@ -52,9 +74,33 @@ def _controls(case: Case, measure: Mapping[str, Any], arms: list[Counter[str]]) 
     if sequences > 1:
         asked["solo"] = own
     for arm, count in asked.items():
-        found, wanted = sum(arm in block for block in arms), min(count, len(arms))
+        found, wanted = sum(arm in block for block in arms), min(count, planned)
         if found != wanted:
             return f"{wanted} blocks with the control {arm} were configured, and {found} have it"
+    return None
+
+
+def stopped_by_the_rule(case: Case) -> str | None:
+    """What the rule saw after each pass against the blocks that are stored, and against where it says that it ended."""
+    told, config = case.cell.facts.get("stopping") or {}, case.cell.config
+    why = told.get("why") or FIXED
+    if not looked(config):
+        return None if why == FIXED else f"blocks ended as '{why}', and no rule was configured that could end them"
+    measure, seen = config["measure"], told.get("passes") or []
+    if why not in STOPPED or not seen:
+        return f"blocks ended as '{why}', and the record does not tell what the rule saw"
+    blocks, each = len(np.unique(case.runs.block[~case.runs.of(CARRY)])), float(seen[0].get("blocks") or 0)
+    if [one.get("blocks") for one in seen] != [each * (place + 1) for place in range(len(seen))] or each * len(
+        seen) != blocks:  # fmt: skip
+        return f"the rule saw {seen[-1].get('blocks')} blocks in {len(seen)} passes, and {blocks} are stored"
+    narrow = [one.get("half_width") is not None and one["half_width"] <= measure["until"] for one in seen]
+    if any(narrow[:-1]) or narrow[-1] != (why == NARROW):
+        return f"blocks ended as '{why}' after {len(seen)} passes, and the half widths that its rule saw say another"
+    spent = [0.0, *(float(one.get("seconds") or 0) for one in seen)]
+    steps = np.diff(spent)
+    over = spent[-1] + steps.max() > 60 * float(measure.get("budget") or 0)
+    if (steps < 0).any() or (why == BUDGET and not over):
+        return f"blocks ended as '{why}' after {spent[-1]:.0f} s, and the budget had room for another pass"
     return None
 
 

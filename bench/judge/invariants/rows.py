@@ -23,6 +23,7 @@ NOT_BELOW_0 = {
     "draws": ("round", "position", "guess", "drawn"),
     "steps": ("repeat", "order", "n_past"),
     "counts": ("group", "position", "count"),
+    "pieces": ("run", "turn", "start_ns", "round"),
     "sharp": ("stream", "position", "token"),
 }
 ABOVE_0 = {
@@ -89,6 +90,24 @@ def _rounds(table: Table) -> str | None:
     return None
 
 
+def starts_come_first(case: Case) -> str | None:
+    """Rounds of the start: before all others of their run, without guesses, and as many in each run of an arm."""
+    table = case.runs
+    turns = table.turns
+    begun = turns["phase"] == "startup"
+    late = begun & (turns["round"] >= table.startup_rounds[turns["owner"]])
+    guessing = begun & (turns["drafted"] > 0)
+    for wrong, what in ((late, "comes after others"), (guessing, "guesses")):
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            return f"round {turns['round'][at]} of run {turns['run'][at]} is told to be of the start, and {what}"
+    for arm in np.unique(table.arm).tolist():
+        found = np.unique(table.startup_rounds[table.of(arm)])
+        if len(found) > 1:
+            return f"runs of {arm} have {found[0]} to {found[-1]} rounds of the start, and it is the same for all"
+    return None
+
+
 def _ledger(table: Table) -> str | None:
     prefill = table["source"] == "prefill"
     if (prefill != (table["round"] < 0)).any() or (table["position"][prefill] > 0).any():
@@ -116,9 +135,15 @@ def _counts(table: Table) -> str | None:
     return None
 
 
+def _pieces(table: Table) -> str | None:
+    if (table["end_ns"] < table["start_ns"]).any():
+        return "pieces: a turn ends before it starts"
+    return None
+
+
 def _nothing(table: Table) -> str | None:
     return None
 
 
 _TOGETHER = {"runs": _runs, "rounds": _rounds, "ledger": _ledger, "draws": _draws, "steps": _steps, "counts": _counts,
-             "sharp": _nothing}  # fmt: skip
+             "sharp": _nothing, "pieces": _pieces}  # fmt: skip

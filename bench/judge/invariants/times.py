@@ -75,20 +75,6 @@ def emits_in_their_rounds(case: Case) -> str | None:
             f"{int(wrong.sum())} rows in all")  # fmt: skip
 
 
-def runs_follow_each_other(case: Case) -> str | None:
-    """By their numbers, and inside a block by their places: each starts when the one before has ended."""
-    table, runs = case.runs, arrays(case.cell.runs)
-    start, end = _whole(runs["start_ns"]), _whole(runs["end_ns"])
-    for order, what in ((np.argsort(table.run), "number"), (np.lexsort((table.order, table.block)), "place")):
-        block = table.block[order]
-        near = (block[1:] == block[:-1]) | (what == "number")
-        early = np.flatnonzero(near & (start[order][1:] < end[order][:-1]))
-        if len(early):
-            first, then = table.run[order[early[0]]], table.run[order[early[0] + 1]]
-            return f"run {then} starts before run {first} has ended, which goes before it by its {what}"
-    return None
-
-
 def rounds_decode(case: Case) -> str | None:
     """The decode of each round against plain decoding's quickest.
 

@@ -46,13 +46,17 @@ def measured(case: Case) -> Estimate | None:
     if design is None:
         return None
     logs = np.log(table.rate)
-    variance, df = _run_noise(table, logs - case.stalls.unknown)
+    variance, df = _run_noise(table, logs - case.stalls.unknown, bool(len(case.cell.pieces["run"])))
     return Estimate(design.contrast(logs).log_mean, float(np.sqrt(variance * design.block_weight)), design.n_blocks,
                     "blocks", df=float(df))  # fmt: skip
 
 
-def _run_noise(table: RunTable, logs: np.ndarray) -> tuple[float, int]:
-    """Variance of the ratio of two equal arms in a block, and its degrees of freedom: one a block of the cell."""
+def _run_noise(table: RunTable, logs: np.ndarray, in_turns: bool) -> tuple[float, int]:
+    """Variance of the ratio of two equal arms in a block, and its degrees of freedom: one a block of the cell.
+
+    Where arms took turns, what slows the machine for a while slows both, and two runs of one arm say nothing of that:
+    then only blocks that have both arms count.
+    """
     plain, again = (block_pairs(table, arm) for arm in ("baseline", "again"))
     squares = []
     for block, (first, last) in plain.items():
@@ -60,7 +64,7 @@ def _run_noise(table: RunTable, logs: np.ndarray) -> tuple[float, int]:
         if block in again:
             other_first, other_last = again[block]
             squares.append(((logs[other_first] - logs[other_last] - apart) / 2) ** 2)
-        else:
+        elif not in_turns:
             squares.append(apart**2 / 2)
     return CARRIED * float(np.mean(squares)) if squares else float("inf"), len(squares)
 

@@ -18,6 +18,7 @@ from bench.judge.measure.layout import Design, contrast_design
 from bench.judge.measure.runs import run_table
 from bench.judge.measure.stalls import Settled, settled
 from bench.judge.tables import CONTROLS, PROFILE, named
+from bench.records.stopping import FIXED
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
@@ -93,6 +94,11 @@ class Case:
         if found is None:
             raise RecordError("no block has both a baseline and a treatment run")
         return found
+
+    @cached_property
+    def stopped(self) -> str:
+        """Why the cell got no further block, by its record: `fixed` where its plan had so many."""
+        return str((self.cell.facts.get("stopping") or {}).get("why") or FIXED)
 
     @cached_property
     def curves(self) -> Sequence[Curve]:

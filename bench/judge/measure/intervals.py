@@ -5,7 +5,7 @@ It was fixed before any run. A block compares arms on one prompt in balanced ord
 1. In a block, the log ratio is the mean log rate of the arm minus that of the baseline: linear drift cancels.
 2. Blocks of one prompt are averaged, then prompts: the ratio is a geometric mean in which every prompt weighs the same.
 3. The interval is Student's on the log scale, over prompts; over blocks when there is one prompt; over the two
-   replicate pairs when there is one block.
+   replicate pairs when there is one block. Where a cell got blocks until it was decided, it is the always-valid one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 from scipy import special
+
+from bench.always_valid import boundary
 
 CONFIDENCE = 0.95
 CONTROL_CONFIDENCE = 0.999
@@ -39,6 +41,11 @@ class Estimate:
     """Degrees of freedom of the spread; 0 for one less than the units."""
     skew: float = 0.0
     """Of the units, where the interval has to hold for skewed ones too."""
+    always: bool = False
+    """Whether the interval has to hold at any number of blocks: that of the cell was chosen by looking at them."""
+    stop_se: float = 0.0
+    """Standard error of the noise by which the last block may have been chosen, where `log_se` is of something else."""
+    stop_df: float = 0.0
 
     @property
     def freedom(self) -> float:
@@ -50,14 +57,17 @@ class Estimate:
         return float(np.exp(self.log_mean))
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Student-t interval of the ratio; (0, inf) when one unit leaves the spread unknown."""
+        """Student's interval of the ratio, or the always-valid one; (0, inf) when one unit leaves no spread."""
         if self.freedom < 1:
             return 0.0, float("inf")
-        quantile = t_quantile(self.freedom, confidence)
+        quantile = (boundary if self.always else t_quantile)(self.freedom, confidence)
         below = above = quantile * self.log_se
         if self.skew:
             below = max(below, _without_skew(quantile, self.skew, self.n_units) * self.log_se)
             above = max(above, -_without_skew(-quantile, self.skew, self.n_units) * self.log_se)
+        if self.stop_se:
+            moved = boundary(self.stop_df, confidence) * self.stop_se
+            below, above = float(np.hypot(below, moved)), float(np.hypot(above, moved))
         return float(np.exp(self.log_mean - below)), float(np.exp(min(self.log_mean + above, 700.0)))
 
     def excludes(self, value: float, confidence: float = CONFIDENCE) -> bool:
@@ -73,8 +83,11 @@ class Estimate:
         """
         if self.freedom < 1:
             return float("inf")
-        shift = detectable_shift(self.freedom) * spread_bound(self.freedom)
-        return float(np.exp(min(shift * self.log_se, 700.0)))
+        shift = detectable_shift(self.freedom)
+        if self.always or self.stop_se:
+            half = float(np.log(self.interval()[1])) - self.log_mean
+            shift = half / self.log_se + float(special.ndtri(POWER))
+        return float(np.exp(min(shift * spread_bound(self.freedom) * self.log_se, 700.0)))
 
 
 def mean_estimate(logs: np.ndarray, units: str, n_blocks: int = 0, n_prompts: int = 0) -> Estimate:

@@ -19,6 +19,7 @@ from bench.judge.measure.lossless import prompt_parts
 from bench.judge.measure.roofline import bounds
 from bench.judge.measure.sharp import graded
 from bench.judge.tables.contrast import ANSWER, SCOPES, SpeedUp
+from bench.records.stopping import looked
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -32,8 +33,10 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
     table, plain, limits = case.settled, case.runs, case.once(bounds)
     together = int(table.concurrent[table.of("treatment")].max())
     bound = limits[-1].bound_tok_s if limits else float("nan")
-    noise, by_text = noise_of(np.log(table.rate), case.stalls.unknown, table), depends_on_text(case)
-    about = {"concurrent": together, "stalled_share": case.stalls.share, **again_columns(case)}
+    stopped, by_text = looked(case.cell.config), depends_on_text(case)
+    noise = noise_of(np.log(table.rate), case.stalls.unknown, table, stopped=stopped)
+    about = {"concurrent": together, "stalled_share": case.stalls.share, "stopped": case.stopped,
+             **again_columns(case)}  # fmt: skip
     rows = []
     for name, mask in class_masks(table).items():
         design = contrast_design(table, mask)
@@ -46,7 +49,7 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
                   **_round_columns(table, design), **_guess_time(table, mask)}  # fmt: skip
         for scope in SCOPES if together > 1 else (ANSWER,):
             divisor = np.log(table.concurrent) if scope == ANSWER else np.zeros(len(table.run))
-            found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses)
+            found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses, stopped)
             rows.append(SpeedUp(**case.of_arm, **shared, scope=scope, **_speeds(table, design, divisor),
                                 **_intervals(found), **_with_stalls(plain, design, divisor),
                                 **_against_solo(solo, np.log(table.rate) - divisor),

@@ -67,7 +67,7 @@ TABLES: dict[str, Table] = {
 _INVARIANTS = "bench.judge.invariants:invariants"
 CONTROLS = {
     CONTRAST: (
-        _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls",
+        _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls", f"{_CONTROLS}.turns:switching",
         f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.conditions:conditions",
         f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
         f"{_MEASURE}.sampled_tokens:distribution_control",

@@ -94,6 +94,9 @@ class SpeedUp(ArmFact):
     n_blocks: int = column("balanced groups of runs")
     n_prompts: int = column("prompts; groups that share one count once")
     n_units: int = column("units of the interval")
+    stopped: str = column("why there are no more blocks: `fixed` by the plan; `narrow` enough, `decided` or at the end "
+                          "of the `budget`, and then the intervals hold at any number of blocks", words="blocks ended",
+                          default="fixed")  # fmt: skip
     freedom: float = column("degrees of freedom of the interval", default=1.0)
     contexts: float = column("sets of contexts that the row's blocks are spread over, as many of equal weight",
                              decimals=1, default=1.0)  # fmt: skip
