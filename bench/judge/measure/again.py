@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.always_valid import CARRIED
 from bench.judge.findings import OK, WARNING, origin
-from bench.judge.measure.estimands import CARRIED
 from bench.judge.measure.intervals import CONFIDENCE, Estimate, mean_interval, t_quantile
 from bench.judge.measure.layout import block_pairs, contrast_design
 from bench.judge.tables.cell import Contexts
