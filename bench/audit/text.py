@@ -102,10 +102,11 @@ def opened(path: Path) -> IO[bytes]:
 def head_of(path: Path) -> bytes:
     """The first bytes of a file, unpacked."""
     with opened(path) as stream:
-        return _read(path, stream, HEAD)
+        return read_some(path, stream, HEAD)
 
 
-def _read(path: Path, stream: IO[bytes], size: int) -> bytes:
+def read_some(path: Path, stream: IO[bytes], size: int) -> bytes:
+    """The next bytes of what `opened` gave. UserError where a packed file is cut or damaged."""
     try:
         return stream.read(size)
     except (OSError, EOFError, zlib.error) as error:
@@ -114,7 +115,7 @@ def _read(path: Path, stream: IO[bytes], size: int) -> bytes:
 
 def _bounded(path: Path) -> bytes:
     with opened(path) as stream:
-        raw = _read(path, stream, MAX_TEXT + 1)
+        raw = read_some(path, stream, MAX_TEXT + 1)
     return _within(str(path), raw)
 
 

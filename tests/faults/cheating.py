@@ -25,6 +25,7 @@ class MethodFault:
     check: str
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     verdict: str = "void"
+    temperature: float = 0.0
     noise: float = 0.0
     """Logits that the width of a decode moves on the cell's own weights; on F16 weights it is a hundredth."""
 
@@ -48,13 +49,39 @@ FAULTS = [
                 verdict="divergent"),
     MethodFault("the runner-up at the first close call, where the width rounds as coarsely", "close", "sharp",
                 verdict="divergent", noise=1.2),
+    MethodFault("guesses of a method that says it makes none", "hidden", "plain"),
+    *(MethodFault(name, "variety", check, {"how": how}) for how, check, name in (
+        ("pads", "rows", "the second half of an answer is its middle token, undecoded"),
+        ("stops_early", "answers", "five tokens less"),
+        ("says_more", "answers", "six tokens more"),
+        ("pauses", "records", "the window is closed while it decodes"),
+        ("two_windows", "windows", "the window is closed for three of four decodes"),
+        ("half_prompt", "outside", "half of the prompt"),
+        ("long_prompt", "outside", "a longer prompt"),
+        ("burst_rounds", "decoded", "four decodes are told as one round"),
+        ("no_rounds", "decoded", "all decodes are told as one round"),
+        ("quick_rounds", "rounds", "rounds are told a third as long"),
+        ("wide_rounds", "decoded", "a round is told wider than what was decoded"),
+        ("invents_draws", "draws", "right guesses that no round made"),
+        ("hides_guesses", "emitted", "right guesses that gave no token"),
+        ("counts_accepted", "draws", "right guesses that no draw shows"),
+        ("says_twice", "emitted", "each token twice in its round"),
+        ("first_inside", "emitted", "the prefill's token once more in the window"),
+        ("swaps", "answers", "tokens at the position behind their own"),
+        ("second_stream", "answers", "one token of a second answer"),
+        ("knows_later", "records", "an answer that it gave before, undecoded"),
+    )),
+    MethodFault("the likeliest token above temperature 0", "variety", "lossless", {"how": "greedy"},
+                verdict="divergent", temperature=0.7),
+    MethodFault("draws of its own at a lower temperature", "variety", "lossless", {"how": "cooler"},
+                verdict="divergent", temperature=0.7),
 ]  # fmt: skip
 
 
 def judged_method(fault: MethodFault) -> Outcome:
     """Run, store in memory and judge. A grade of `divergent` is a verdict of its own: the cell is sound."""
     with known_cheats():
-        return outcome_of(judged(fault.method, noise=fault.noise, **fault.parameters))
+        return outcome_of(judged(fault.method, temperature=fault.temperature, noise=fault.noise, **fault.parameters))
 
 
 def judged(name: str, streams: int = 1, temperature: float = 0.0, noise: float = 0.0, **parameters: Any) -> Findings:

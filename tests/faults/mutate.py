@@ -83,7 +83,7 @@ class Trial:
         functions, caches = _functions(), _caches()
         gc.freeze()
         for mutant in self.chosen:
-            tests = [items[name] for name in shown(mutant, found)]
+            tests = [items[name] for name in shown(mutant, found) if name in items]
             limit = 10 + 4 * sum(found.seconds[test.nodeid] for test in tests)
             result = _tried(mutant, tests, limit, functions, caches) if tests else "no test runs it"
             self.results.append((mutant, result))
@@ -233,7 +233,8 @@ def main(arguments: list[str]) -> int:
     noticed = binomtest(total - len(left), total).proportion_ci(method="wilson") if total else None
     if noticed:
         print(f"{total - len(left)} of {total} mutants were noticed: {1 - len(left) / total:.1%} "
-              f"({noticed.low:.1%} to {noticed.high:.1%}); {len(chosen) - len(trial.chosen)} others are equivalent")  # fmt: skip
+              f"({noticed.low:.1%} to {noticed.high:.1%}); "
+              f"{len(chosen) - len(trial.chosen)} others are equivalent")
     return 1 if left else 0
 
 

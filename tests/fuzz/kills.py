@@ -1,4 +1,6 @@
-"""`python -m tests.fuzz.kills [COUNT] [SEED]`: kill -9 at random points of a sweep, and what is left afterwards.
+"""`python -m tests.fuzz.kills [COUNT] [SEED] [SIGNAL]`: kill -9 at random points of a sweep, and what is left of it.
+
+With a signal's name (INT, TERM, HUP) that one is sent instead, twice in a row, as somebody does who cannot wait.
 
 The sweep is the real one; its cells are measured by a stand-in that decodes nothing, starts a peer program as the real
 worker does and writes its cell by the real writer. The parent, the worker, the peer or a process that is just writing
@@ -21,28 +23,14 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, NoReturn
 
 from bench.errors import UserError
 from bench.host.device_lock import DeviceLock
-from bench.host.pins import ROOT
 from bench.records.cells import StoredCell, cell_folders, read_cell
 
 MARK = "PTI_KILL_TEST"
 WORDS = ["prompts=short", "profile=false", "n_predict=6", "streams=2,3,4", "machine=box"]
-SWEEP = f"""
-import subprocess, sys
-from bench.cli import main
-from bench.host import provenance
-from bench.run import engines
-real = subprocess.Popen
-class Stub(real):
-    def __init__(self, command, *given, **more):
-        if command[1:3] == ["-m", "bench.run.cell_process"]:
-            command = [sys.executable, "-m", "tests.fuzz.kills", "--worker"]
-        super().__init__(command, *given, **more)
-subprocess.Popen = Stub
-sys.exit(main(["sweep", *{WORDS!r}, *sys.argv[1:]]))
-"""
 FOREIGN = (".git/HEAD", ".notes/mine", ".0123456789ab.elsewhere.1.abcdefgh.partial/cell.yaml", "notes.txt")
 PATIENCE_S = 300
 """With a sweep; beside other work a start alone takes long."""
@@ -52,6 +40,7 @@ FAULTS = ("half cells", "orphans", "foreign files touched", "locks held", "lefto
 
 def worker() -> int:
     """The stand-in: a peer beside it, some progress, a cell."""
+    from bench.records import partial_cells
     from bench.records.cells import write_cell
     from bench.records.rows import Step
     from bench.run.peer_programs import _start
@@ -59,7 +48,14 @@ def worker() -> int:
     job = json.loads(sys.stdin.read())
     for share in range(3):
         print(json.dumps({"share": share / 3, "label": "x"}), flush=True)
-        _start(["sleep", "0.15"])
+        _start(["sleep", "0.5"])
+    write_through = partial_cells.write_through
+
+    def slowly(path: Path, content: bytes) -> None:
+        time.sleep(0.1)
+        write_through(path, content)
+
+    partial_cells.write_through = slowly
     rows = [Step(1, number, 0, "tokens", 5, 3) for number in range(20_000)]
     write_cell(Path(job["folder"]), config=job["config"], env=job["environment"], tables={"steps": rows},
                status={"state": "done", "reason": "", "seconds": 0.1})  # fmt: skip
@@ -81,26 +77,88 @@ def marked(mark: str) -> dict[int, str]:
     return found
 
 
+def below(pid: int) -> dict[str, int]:
+    """The worker of a sweep and its peer, by kind: a look at every process would take longer than they live."""
+    found = {"parent": pid}
+    for kind in ("worker", "peer"):
+        place = Path(f"/proc/{pid}/task")
+        with suppress(OSError):
+            for pid in [int(word) for task in place.iterdir() for word in (task / "children").read_text().split()]:
+                if kind_of(_command(pid)) == kind:
+                    found[kind] = pid
+        if kind not in found:
+            break
+        pid = found[kind]
+    return found
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
 def kind_of(command: str) -> str:
-    if command.startswith("sleep"):
-        return "peer"
-    return "worker" if command.rstrip().endswith("--worker") else "parent" if " -c " in command else "helper"
+    return "peer" if command.startswith("sleep") else "worker" if command.rstrip().endswith("--worker") else "helper"
 
 
-def start(folder: Path, mark: str) -> subprocess.Popen[str]:
-    environment = os.environ | {MARK: mark, "PTI_BENCH_LOCKS": str(folder / "locks")}
-    return subprocess.Popen([sys.executable, "-c", SWEEP, f"results={folder / 'results'}"], cwd=ROOT, env=environment,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+class StandIn(subprocess.Popen[str]):
+    """Any child of a sweep, but for the one that measures."""
+
+    def __init__(self, command: Any, *given: Any, **more: Any) -> None:
+        if command[1:3] == ["-m", "bench.run.cell_process"]:
+            command = [sys.executable, "-m", "tests.fuzz.kills", "--worker"]
+        super().__init__(command, *given, **more)
 
 
-def kill_some(draw: random.Random, sweep: subprocess.Popen[str], mark: str, box: Path) -> list[str]:
+class Sweep:
+    """A whole `sweep` in a process of its own: a copy of this one, since what it has to load takes longest."""
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self.output = folder / "output"
+        self.code: int | None = None
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._run(folder, mark)
+
+    def _run(self, folder: Path, mark: str) -> NoReturn:
+        code = 70
+        try:
+            from bench.cli import main
+
+            for number in (1, 2):
+                os.dup2(os.open(self.output, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+            os.environ |= {MARK: mark, "PTI_BENCH_LOCKS": str(folder / "locks")}
+            subprocess.Popen = StandIn  # type: ignore[misc]
+            code = main(["sweep", *WORDS, f"results={folder / 'results'}"])
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+
+    def poll(self) -> int | None:
+        if self.code is None and (found := os.waitpid(self.pid, os.WNOHANG))[0]:
+            self.code = os.waitstatus_to_exitcode(found[1])
+        return self.code
+
+    def wait(self) -> str:
+        """What it printed, once it has ended. Raises TimeoutError."""
+        until = time.monotonic() + PATIENCE_S
+        while self.poll() is None:
+            if time.monotonic() > until:
+                raise TimeoutError(self.output.read_text())
+            time.sleep(0.05)
+        return self.output.read_text()
+
+
+def kill_some(draw: random.Random, sweep: Sweep, box: Path, kind: signal.Signals) -> list[str]:
     """Kills in one sweep, at most one a cell, until the sweep itself is killed or ends; returns what was killed."""
     killed: list[str] = []
     worker, seen, tried, until = 0, 0.0, False, time.monotonic() + PATIENCE_S
-    wanted, wait = draw.choice(KINDS), draw.random() * 1.2
+    wanted, wait = draw.choice(KINDS), draw.random() * 1.5
     while sweep.poll() is None and time.monotonic() < until:
         time.sleep(0.01 if worker else 0.1)
-        kinds = {kind_of(command): pid for pid, command in marked(mark).items()}
+        kinds = below(sweep.pid)
         if kinds.get("worker", worker) != worker:
             worker, seen, tried = kinds["worker"], time.monotonic(), False
         writing = [path for path in box.glob(".*.partial") if "elsewhere" not in path.name]
@@ -108,31 +166,36 @@ def kill_some(draw: random.Random, sweep: subprocess.Popen[str], mark: str, box:
         if not worker or tried or time.monotonic() - seen < wait or not target or (wanted == "writing" and not writing):
             continue
         with suppress(ProcessLookupError):
-            os.kill(target, signal.SIGKILL)
+            os.kill(target, kind)
             killed.append(wanted)
-            if target == kinds.get("parent"):
+            if kind != signal.SIGKILL:
+                time.sleep(draw.random() * 0.3)
+                with suppress(ProcessLookupError):
+                    os.kill(target, kind)
+            if target == sweep.pid:
                 break
-        tried, wanted, wait = True, draw.choice(KINDS), draw.random() * 1.2
+        tried, wanted, wait = True, draw.choice(KINDS), draw.random() * 1.5
     return killed
 
 
-def once(draw: random.Random, folder: Path, mark: str) -> tuple[list[str], list[str]]:
+def once(draw: random.Random, folder: Path, mark: str, kind: signal.Signals) -> tuple[list[str], list[str]]:
     """Some kills; returns what was killed and what is wrong afterwards."""
     box = folder / "results" / "box"
     for name in FOREIGN:
         (box / name).parent.mkdir(parents=True, exist_ok=True)
         (box / name).write_text("foreign")
     foreign = {name: _state(box / name) for name in FOREIGN}
-    sweep = start(folder, mark)
-    killed = kill_some(draw, sweep, mark, box)
-    sweep.communicate(timeout=PATIENCE_S)  # where it lives, it goes on with the other cells
+    sweep = Sweep(folder, mark)
+    killed = kill_some(draw, sweep, box, kind)
+    sweep.wait()  # where it lives, it goes on with the other cells
     time.sleep(0.3)
     wrong = [f"orphans: {kind_of(command)}" for command in marked(mark).values()]
     wrong += _left(folder, box, foreign)
-    again = start(folder, f"{mark}-again")
-    said, _ = again.communicate(timeout=PATIENCE_S)
-    if again.returncode or "3 of 3 cells done" not in said or len(cell_folders(folder / "results")) != 3:
-        wrong.append(f"resumes wrong: {again.returncode} {said[-300:]}")
+    (folder / "output").unlink()
+    again = Sweep(folder, f"{mark}-again")
+    said = again.wait()
+    if again.code or "3 of 3 cells done" not in said or len(cell_folders(folder / "results")) != 3:
+        wrong.append(f"resumes wrong: {said[-300:]}")
     wrong += _left(folder, box, foreign)
     if len(list(box.glob(".*"))) != 3:
         wrong.append(f"leftovers: {[path.name for path in box.glob('.*')]}")
@@ -159,17 +222,22 @@ def _left(folder: Path, box: Path, foreign: Mapping[str, object]) -> list[str]:
     return wrong
 
 
-def main() -> int:
+def many() -> int:
     if "--worker" in sys.argv:
         return worker()
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    import bench.run.sweep
+    from bench.plan.compose import compose_points
+
+    assert bench.run.sweep and compose_points(WORDS)  # what a sweep loads, once for all
     killed: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     draw = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    kind = signal.Signals[f"SIG{sys.argv[3]}"] if len(sys.argv) > 3 else signal.SIGKILL
     number = 0
     while killed.total() < count:
         folder = Path(tempfile.mkdtemp(prefix="kills"))
-        what, found = once(draw, folder, f"{os.getpid()}-{number}")
+        what, found = once(draw, folder, f"{os.getpid()}-{number}", kind)
         killed.update(what)
         wrong.update(one.partition(":")[0] for one in found)
         shutil.rmtree(folder)
@@ -189,4 +257,4 @@ def summary(sweeps: int, killed: Counter[str], wrong: Counter[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(many())

@@ -163,6 +163,9 @@ def _cell(seed: Path, content: bytes, folder: Path) -> None:
     (place / seed.name).unlink()
     (place / seed.name).write_bytes(content)
     judge_whole(read_cell(place), [])
+    if zlib.crc32(content) % 4 == 0:
+        with suppress(UserError):
+            to_json(audit([str(place)], AuditOptions()))
 
 
 _TIMINGS = 40

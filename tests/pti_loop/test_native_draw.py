@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
 import llama_cpp
@@ -122,8 +123,23 @@ def test_a_row_that_is_no_contiguous_float32_array_is_read_as_one() -> None:
     logits = rows(257)[0]
     spread = np.zeros((257, 2), dtype=np.float32)
     spread[:, 0] = logits
+    fixed = logits.copy()
+    fixed.setflags(write=False)
     sampler = made("compiled", 257, 0.7)
-    assert all(sampler.pick(spread[:, 0], u).token == sampler.pick(logits, u).token for u in np.linspace(0, 0.99, 40))
+    for u in np.linspace(0, 0.99, 40):
+        said = {sampler.pick(row, u).token for row in (logits, spread[:, 0], fixed, logits.astype(np.float64))}
+        assert len(said) == 1
+    with pytest.raises(ValueError, match=r"shape \(256,\), \(257,\) is expected"):
+        sampler.pick(logits[:256], 0.5)
+
+
+def test_an_engines_own_rows_are_not_copied(monkeypatch) -> None:
+    buffer = (ctypes.c_float * 514)(*np.concatenate(rows(257)[:2]))
+    view = np.ctypeslib.as_array(buffer).reshape(2, 257)
+    said = [made("compiled", 257, 0.7).pick(row.copy(), 0.6).token for row in view]
+    sampler = made("compiled", 257, 0.7)
+    monkeypatch.setattr(native_draw, "np", None)
+    assert [sampler.pick(row, 0.6).token for row in view] == said
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.audit.blocks import Block, Found, TableBlock
 from bench.audit.emits import Emits, count, together, window_seconds
-from bench.audit.text import opened
+from bench.audit.text import opened, read_some
 from bench.audit.trials import Record, Step, Trial
 from bench.errors import UserError, nearest
 
@@ -322,7 +322,7 @@ def _dicts(
     if path is None:
         return
     with opened(path) as stream:
-        head = stream.read(LONGEST).split(b"\n")[0].decode("utf-8", errors="replace")
+        head = read_some(path, stream, LONGEST).split(b"\n")[0].decode("utf-8", errors="replace")
     there = tuple(column for column in more if column in [cell.strip() for cell in head.split(",")])
     with opened(path) as stream:
         for line, cells in _table(path, stream, wanted + there):
@@ -337,7 +337,7 @@ def _mapping(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     with opened(path) as stream:
-        raw = stream.read(MOST_SMALL)
+        raw = read_some(path, stream, MOST_SMALL)
     try:
         value = json.loads(raw) if path.suffix == ".json" else _yaml(raw)
     except (ValueError, RecursionError) as error:

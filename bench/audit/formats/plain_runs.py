@@ -141,7 +141,7 @@ def _values(block: TableBlock, row: Row) -> dict[str, Any]:
     step = Step(
         row.line,
         seconds,
-        row.whole(block, "width"),
+        None,  # a table with widths is one of steps
         rounds or 1,
         drafted,
         tested,

@@ -106,12 +106,15 @@ def values_of(where: str, key: str, value: Any) -> list[Any]:
                 raise UserError(f"{where} has the unknown scope.{key} key '{end}'; {nearest(str(end), ('from', 'to'))}")
         if len(value) != 2:
             raise UserError(f"{where}: scope.{key} needs both ends; write {{from: 0.1, to: 0.5}}")
-        if any(isinstance(end, (str, bool)) for end in value.values()) or value["from"] > value["to"]:
+        numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in value.values())
+        if not numbers or value["from"] > value["to"]:
             raise UserError(f"{where}: scope.{key} from {value['from']} to {value['to']} is no range of numbers")
         return [value["from"], value["to"]]
     if isinstance(value, (list, tuple)):
         if not value:
             raise UserError(f"{where}: scope.{key} is an empty list; leave it out, or write any")
+        if inner := [one for one in value if isinstance(one, (list, tuple, Mapping))]:
+            raise UserError(f"{where}: scope.{key} has {str(inner[0])[:60]} in its list; write single values")
         return list(value)
     return [value]
 

@@ -15,9 +15,10 @@ def number(value: float) -> str:
 
 def known(where: str, what: str, keys: Iterable[Any], valid: Iterable[str]) -> None:
     """Raises UserError for the first key that is not valid."""
+    words = [*valid]
     for key in keys:
-        if key not in valid:
-            raise UserError(f"{where} has the unknown {what} '{key}'; {nearest(str(key), valid)}")
+        if key not in words:  # as it is: a list or a mapping in a word's place has no hash
+            raise UserError(f"{where} has the unknown {what} '{key}'; {nearest(str(key), words)}")
 
 
 def word(where: str, what: str, given: Any, valid: Iterable[str]) -> None:

@@ -37,6 +37,8 @@ class _PrintedLoader(_Loader):
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
+    if not isinstance(node, yaml.MappingNode):  # a tag may call anything a mapping
+        raise ConstructorError(None, None, "it is called a mapping and is none", node.start_mark)
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, str):

@@ -31,6 +31,8 @@ OTHER_MODEL = 0.5
 """Rounding changes a choice now and then; a shape that changes most of them computes another model's logits."""
 WIDE_NOISE = 0.5
 """A move of half a logit changes the odds of two tokens by 1.6; below a larger noise a near tie is no close call."""
+NO_NOISE = 5.0
+"""Logits: 2.65 is the most that a change of width was seen to move on quantised weights of a GPU."""
 DEGRADED = 0.9
 """A solo stream in the treatment's context slower than this, against the baseline, flatters whoever divides by it."""
 
@@ -111,6 +113,8 @@ def noise(cell: StoredCell) -> Control:
     if share > OTHER_MODEL:
         sentence += f": on one prefix the arm's shape chooses another token at {100 * share:.0f} % of them, so it is no"
         return Control("noise", VOID, f"{sentence} rounding; {rerun(cell)}", gap)
+    if gap > NO_NOISE:
+        return Control("noise", VOID, f"{sentence}: no rounding moves logits so far; {rerun(cell)}", gap)
     if gap > WIDE_NOISE:
         return Control("noise", WARNING, f"{sentence}: batch shape alone moves logits so far that ties are wide", gap)
     return Control("noise", OK, sentence, gap)

@@ -53,8 +53,17 @@ INVARIANTS = (
     Invariant("commit", "inputs:builds_agree", "every context was made by the build that the provenance names", BOTH),
     Invariant("facts", "inputs:facts_are_there", "what every cell measures beside its runs is there: engine, noise, "
               "bandwidth, grades"),
+    Invariant("settings", "settings:settings_as_configured", "plain decoding's contexts have the settings that were "
+              "configured and one sequence, and the treatment's holds its streams"),
+    Invariant("once", "settings:facts_fit", "the bandwidth is one that was read, and a step reads no more than the "
+              "file has", BOTH),
+    Invariant("seconds", "settings:seconds_cover_the_runs", "the windows of all runs lie within the time that the cell "
+              "took"),
+    Invariant("prompts", "settings:prompts_as_configured", "a prompt has as many tokens in every run, and no more than "
+              "its text has bytes"),
+    Invariant("vocabulary", "settings:tokens_of_the_vocabulary", "no token is beyond the model's vocabulary"),
     Invariant("blocks", "plan:blocks_as_configured", "there are the blocks that were configured, each with its "
-              "prompts, its arms twice, and the controls"),
+              "prompts and classes, its arms twice, and the controls"),
     Invariant("stopping", "plan:stopped_by_the_rule", "blocks that went on until they were enough ended where "
               "their rule says"),
     Invariant("texts", "texts:untimed_as_configured", "texts that were decoded untimed are those that were configured, "
@@ -75,6 +84,8 @@ INVARIANTS = (
               "every round reads the weights"),
     Invariant("prefills", "times:prefills_alike", "the prompt takes both arms the same time before their windows"),
     Invariant("clocks", "times:clocks_alike", "both arms ran at the same clock"),
+    Invariant("start", "rows:starts_come_first", "rounds of the start come first, guess nothing, and are as many in "
+              "every run of an arm"),
     Invariant("emitted", "tokens:tokens_are_draws", "a round says one draw of its own an answer and the guesses that "
               "were accepted, and no more than its decode had rows"),
     Invariant("draws", "tokens:draws_are_there", "every guess that was verified is stored with the draw that it was "
@@ -83,7 +94,10 @@ INVARIANTS = (
               "its full length"),
     Invariant("verified", "tokens:verified", "what nothing confirmed is no answer"),
     Invariant("compared", "tokens:compared", "every token that counts is compared with one of the baseline's"),
-    Invariant("plain", "tokens:plain_decodes_plainly", "a baseline guesses nothing and decodes one row a token"),
+    Invariant("plain", "tokens:plain_decodes_plainly", "a baseline guesses nothing and decodes one row a token, and a "
+              "method that declares no guesses makes none"),
+    Invariant("replays", "grades:replays_fit", "replays have the positions of their answers, disagree no more often, "
+              "and disagree where the arm's replay prefers its own token"),
     Invariant("grades", "grades:grades_are_the_ledgers", "each answer's stored first difference is that of the "
               "ledgers, and each answer has one"),
     Invariant("f16", "sharp:sharp_is_told", "the grade on F16 weights is there where it was asked for, whole, and "

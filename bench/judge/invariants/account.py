@@ -57,6 +57,18 @@ def decodes_are_rounds(case: Case) -> str | None:
         at = int(np.flatnonzero(wrong)[0])
         return (f"run {table.run[at]} ({table.arm[at]}) has {told[at]} decodes by its rounds, and its context counted "
                 f"{runs['window_decodes'][at]:.0f}; {int(wrong.sum())} runs in all")  # fmt: skip
+    rows = np.bincount(table.turns["owner"], weights=table.turns["width"], minlength=len(table.run))
+    wrong = rows > runs["window_tokens"]
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        return (f"run {table.run[at]} ({table.arm[at]}) has {rows[at]:.0f} rows by its rounds, and its context decoded "
+                f"{runs['window_tokens'][at]:.0f} tokens; {int(wrong.sum())} runs in all")  # fmt: skip
+    wrong = (runs["window_outputs"] > runs["window_tokens"]) | (runs["window_decodes"] > runs["window_tokens"])
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        return (f"the context of run {table.run[at]} ({table.arm[at]}) counted {runs['window_tokens'][at]:.0f} tokens, "
+                f"{runs['window_outputs'][at]:.0f} rows of logits and {runs['window_decodes'][at]:.0f} decodes: each "
+                f"has a token at least; {int(wrong.sum())} runs in all")  # fmt: skip
     wrong = table.tokens.distinct + table.tokens.unverified > runs["window_outputs"]
     if not wrong.any():
         return None

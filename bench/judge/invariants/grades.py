@@ -40,6 +40,39 @@ def grades_are_the_ledgers(case: Case) -> str | None:
     return None
 
 
+def replays_fit(case: Case) -> str | None:
+    """Numbers of the replays against each other and against the answers that they follow."""
+    noise = case.cell.facts.get("noise") or {}
+    if float(noise.get("disagreements") or 0) > float(noise.get("positions") or 0):
+        return f"the noise has {noise['disagreements']} disagreements at {noise.get('positions')} positions"
+    full = int(case.cell.config.get("n_predict") or 0) if "schema" in case.cell.config else 0
+    for row in case.cell.facts.get("lossless") or []:
+        about = f"the answer to '{row.get('prompt')}' ({row.get('arm')}, seed {row.get('seed')})"
+        forced, first = row.get("teacher_forced"), row.get("first_difference")
+        n = int(row.get("n") or 0)
+        if full and row.get("arm") == "treatment" and n < min(full, case.once(_shortest)):
+            return f"{about} is compared over {n} tokens, and it has more"
+        if (forced is None) != (first is None):
+            return f"{about} has a first difference or a replay that follows it, and they come together"
+        if not forced or not first:
+            continue
+        positions, apart = int(forced.get("positions") or 0), int(forced.get("disagreements") or 0)
+        if apart > positions or (full and positions > full):
+            return f"{about} was replayed over {positions} positions with {apart} disagreements, and has {full}"
+        own = float(first.get("gap_arm") or 0.0)
+        if own > 0 and (not apart or float(forced.get("worst_gap") or 0.0) < own):
+            return f"{about} has a replay that prefers the arm's token by {own:.3g}, and disagrees nowhere so far"
+    return None
+
+
+def _shortest(case: Case) -> int:
+    """Confirmed tokens of the treatment's shortest answer, the prefill's among them."""
+    table = case.runs
+    mine = table.of("treatment")
+    made = table.tokens.distinct[mine] + table.tokens.first[mine]
+    return int((made / np.maximum(table.tokens.streams[mine], 1)).min())
+
+
 def _where(found: tuple[Any, ...] | None) -> str:
     return "nowhere" if found is None else f"at position {found[0]} ({found[1]} against {found[2]})"
 

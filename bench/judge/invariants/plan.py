@@ -44,10 +44,25 @@ def blocks_as_configured(case: Case) -> str | None:
     for first in range(0, len(there), len(wanted)):
         if odd := Counter(wanted) - Counter(about[block] for block in there[first : first + len(wanted)]):
             return f"no block from {first} on is about '{next(iter(odd))}', which was configured"
+    classes = _classes(case)
+    for prompt, kind in set(zip(table.prompt.tolist(), table.prompt_class.tolist(), strict=True)):
+        if classes and classes.get(prompt, kind) != kind:
+            return f"'{prompt}' is of the class {classes[prompt]}, and runs of it say {kind}"
     for block, count in arms.items():
         if lone := [arm for arm in ("baseline", "treatment", *count) if count[arm] != 2]:
             return f"block {block} has {count[lone[0]]} runs of {lone[0]}, and every arm runs twice in a block"
     return _controls(case, measure, list(arms.values()), len(wanted))
+
+
+def _classes(case: Case) -> dict[str, str]:
+    """The class of each prompt or group of prompts that a run is about, as configured: `mixed` for one of several."""
+    items = (case.cell.config.get("prompts") or {}).get("items") or []
+    known = {str(item["id"]): str(item["class"]) for item in items}
+    found = {}
+    for prompt in set(case.runs.prompt.tolist()):
+        kinds = {known.get(part, "") for part in prompt.split("+")}
+        found[prompt] = kinds.pop() if len(kinds) == 1 else "mixed"
+    return found if known else {}
 
 
 def _controls(case: Case, measure: Mapping[str, Any], arms: list[Counter[str]], planned: int) -> str | None:

@@ -18,6 +18,9 @@ APART = 2.0
 ALIKE = 2.0
 """Factor between one token of one sequence and one token in each of one sequence, which are the same."""
 
+DEEPER, FEW = 1.5, 8
+"""Between the lengths of text that widths were timed behind: a series begins where the text ends, or a few behind."""
+
 
 def passes_are_there(case: Case) -> str | None:
     """As many passes as were configured, each with every width of each layout."""
@@ -34,6 +37,24 @@ def passes_are_there(case: Case) -> str | None:
         cells = np.unique(steps["repeat"][mine].astype(np.int64) * 2**20 + steps["width"][mine].astype(np.int64))
         if len(cells) != len(widths) * len(np.unique(steps["repeat"][mine])):
             return f"a pass lacks a width of the layout {layout} that another pass has"
+    return _measured(steps)
+
+
+def _measured(steps: Columns) -> str | None:
+    """Steps were settled, behind texts of one length, and no pass is another's."""
+    for layout in np.unique(steps["layout"]):
+        mine = steps["layout"] == layout
+        if not steps["settled"][mine].any():
+            return f"no step of the layout {layout} was settled"
+        widths = np.unique(steps["width"][mine])
+        held = [int(steps["n_past"][mine & (steps["width"] == width)].min()) for width in widths]
+        if max(held) > DEEPER * min(held) + FEW:
+            return (f"series of the layout {layout} begin behind {min(held)} to {max(held)} tokens, so their costs are "
+                    "not those of one text")  # fmt: skip
+    times = [tuple(sorted(steps["decode_ns"][steps["repeat"] == number].tolist()))
+             for number in np.unique(steps["repeat"])]  # fmt: skip
+    if len(set(times)) < len(times):
+        return "two passes have the very same times, so one is a copy of the other"
     return None
 
 

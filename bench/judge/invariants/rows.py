@@ -90,6 +90,24 @@ def _rounds(table: Table) -> str | None:
     return None
 
 
+def starts_come_first(case: Case) -> str | None:
+    """Rounds of the start: before all others of their run, without guesses, and as many in each run of an arm."""
+    table = case.runs
+    turns = table.turns
+    begun = turns["phase"] == "startup"
+    late = begun & (turns["round"] >= table.startup_rounds[turns["owner"]])
+    guessing = begun & (turns["drafted"] > 0)
+    for wrong, what in ((late, "comes after others"), (guessing, "guesses")):
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            return f"round {turns['round'][at]} of run {turns['run'][at]} is told to be of the start, and {what}"
+    for arm in np.unique(table.arm).tolist():
+        found = np.unique(table.startup_rounds[table.of(arm)])
+        if len(found) > 1:
+            return f"runs of {arm} have {found[0]} to {found[-1]} rounds of the start, and it is the same for all"
+    return None
+
+
 def _ledger(table: Table) -> str | None:
     prefill = table["source"] == "prefill"
     if (prefill != (table["round"] < 0)).any() or (table["position"][prefill] > 0).any():

@@ -19,6 +19,8 @@ GUESSES = ("round", "depth", "position", "guess", "drawn")
 WORK = ("window_decodes", "window_tokens", "beside_window_tokens")
 """What contexts counted of a run."""
 
+ALWAYS = 3
+"""The first schema whose every contrast decodes a carried prompt."""
 
 def repeats_repeat(case: Case) -> str | None:
     """At temperature 0 the runs of one arm on one prompt say and draft the same: nothing may be learnt between them."""
@@ -55,7 +57,8 @@ def nothing_is_carried_over(case: Case) -> str | None:
     table = case.runs
     carried = np.flatnonzero(table.of(CARRY))
     if not len(carried):
-        return None
+        late = int(case.cell.config.get("schema") or 0) >= ALWAYS
+        return "no run decodes the carried prompt, which every cell of its schema does" if late else None
     same = (table.prompt == table.prompt[carried[0]]) & (table.seed == table.seed[carried[0]])
     runs = arrays(case.cell.runs)
     texts, guesses = _prints(table, table.emits, TEXT), _prints(table, table.draws, GUESSES)

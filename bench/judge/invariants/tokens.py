@@ -51,6 +51,11 @@ def draws_are_there(case: Case) -> str | None:
         at = int(np.flatnonzero(stray)[0])
         return f"run {draws['run'][at]} has draws of round {draws['round'][at]}, and no such round"
     row = (place.begins[draws["owner"]] + draws["round"]).astype(np.int64)
+    deep = draws["depth"] > turns["drafted"][row]
+    if deep.any():
+        at = int(np.flatnonzero(deep)[0])
+        return (f"run {draws['run'][at]} compares guess {draws['depth'][at]} of round {draws['round'][at]}, which made "
+                f"{turns['drafted'][row[at]]}")  # fmt: skip
     hit = draws["guess"] == draws["drawn"]
     counted = np.bincount(row, minlength=size), np.bincount(row[hit], minlength=size)
     wrong = (counted[0] != turns["verified"]) | (counted[1] != turns["accepted"])
@@ -135,9 +140,15 @@ def compared(case: Case) -> str | None:
 
 
 def plain_decodes_plainly(case: Case) -> str | None:
-    """One row a round, one token each, no guess."""
+    """One row a round, one token each, no guess; no guess either of a method that says it makes none."""
     table = case.runs
     turns = table.turns
+    if not case.arm.guesses:
+        hidden = np.flatnonzero(turns["drafted"] > 0)
+        if len(hidden):
+            at = int(hidden[0])
+            return (f"round {turns['round'][at]} of run {turns['run'][at]} drafts {turns['drafted'][at]} guesses, and "
+                    f"its method says that it makes none; {len(hidden)} rounds in all")  # fmt: skip
     plain = table.any_of(PLAIN)[turns["owner"]]
     busy = turns["drafted"] + turns["verified"] + turns["redecoded"] + (turns["width"] - 1) + turns["draft_ns"]
     wrong = plain & (busy > 0)

@@ -105,17 +105,16 @@ def mean_estimate(logs: np.ndarray, units: str, n_blocks: int = 0, n_prompts: in
 
 
 def middle_of(ratios: np.ndarray) -> tuple[float, float, float]:
-    """Middle of paired ratios with the interval of that very figure.
+    """Median of paired ratios with an interval that holds it: (nan, nan, nan) for none.
 
-    The median, between the order statistics that hold it by the binomial law; with fewer than six, which hold no 95 %,
-    the geometric mean with Student's. (nan, nan, nan) for none.
+    The order statistics that do so by the binomial law; of fewer than six, which hold no 95 %, Student's of the
+    geometric mean. The median of so few is never outside that: it is within one standard deviation of the mean.
     """
     count = len(ratios)
     if not count:
         return float("nan"), float("nan"), float("nan")
     if count < FEWEST_RANKED:
-        found = mean_estimate(np.log(ratios), "pairs")
-        return (found.ratio, *found.interval())
+        return (float(np.median(ratios)), *mean_estimate(np.log(ratios), "pairs").interval())
     ranked, place = np.sort(ratios), _rank(count)
     return float(np.median(ranked)), float(ranked[place]), float(ranked[count - 1 - place])
 

@@ -120,7 +120,7 @@ class Rates:
         """Both rates with their 95 % intervals."""
         told = []
         for count, of in ((self.left, self.positions), (self.own, self.own_positions)):
-            low, high = wilson(count, of)
+            low, high = wilson(min(count, of), of)
             told.append(f"{100 * count / max(of, 1):.2g} % ({100 * low:.2g} to {100 * high:.2g})")
         return f"it leaves the baseline's text at {told[0]} of positions, plain decoding in its shape at {told[1]}"
 

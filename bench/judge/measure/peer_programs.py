@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def peer_rows(case: Case) -> list[Peer]:
-    """One row a tool and width; `ratio` is the middle of ours over theirs, by pairs, with the interval of that."""
+    """One row a tool and width; `ratio` is the median of ours over theirs, by pairs."""
     groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for pair in case.cell.facts.get("peers") or []:
         groups.setdefault((str(pair["tool"]), int(pair.get("width", 1))), []).append(pair)

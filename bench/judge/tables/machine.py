@@ -83,8 +83,7 @@ class Peer(ModelFact):
     width: int = column("tokens in one decode")
     tok_s: float = column("its median rate", "tok/s", decimals=2, words="its tok/s")
     ours_tok_s: float = column("the baseline's median rate beside it", "tok/s", decimals=2, words="ours, tok/s")
-    ratio: float = column("median of ours over its, by pairs; of fewer than six their geometric mean", RATIO,
-                          decimals=3,
+    ratio: float = column("median of ours over its, by pairs", RATIO, decimals=3,
                           words="ours / its", interval="ci")  # fmt: skip
     ci_low: float = column("lower end of the interval of `ratio`", RATIO)
     ci_high: float = column("upper end of the interval of `ratio`", RATIO)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
 from bench.judge.measure.lossless import Rates, grade_answer, grade_arm, rates
+from bench.records.cells import load_cell
 
+REFERENCE = Path(__file__).parents[3] / "results" / "reference"
 NOISE = {"logit_gap": 0.01, "cdf": 1e-4, "positions": 64}
 
 
@@ -136,3 +139,20 @@ def test_answers_that_repeat_each_other_count_once() -> None:
 )
 def test_noise_on_the_answers_own_prefix_counts_while_it_is_rounding(own, grade):
     assert grade_answer(answer(base=0.2, arm=0.2, own_noise=own), {"logit_gap": 0.01}) == grade
+
+
+def test_the_published_loop_is_divergent_above_temperature_0_since_it_takes_tokens_back() -> None:
+    """Of the differences of this cell that no rounding explains each is a guess that the next round's draw replaced."""
+    cell = load_cell(REFERENCE / "h200" / "cf74b6f7f3af")
+    runs, emits, taken_back = cell.runs, cell.ledger, 0
+    for row in cell.facts["lossless"]:
+        if row["arm"] != "treatment" or grade_answer(row, cell.facts["noise"]) != "divergent":
+            continue
+        first = row["first_difference"]
+        own = (runs["arm"] == "treatment") & (runs["prompt"] == row["prompt"]) & (runs["seed"] == row["seed"])
+        mine = runs["run"][own]
+        here = (emits["run"] == mine[0]) & (emits["position"] == first["position"])
+        assert emits["source"][here].tolist() == ["unverified", "verified"]
+        assert emits["token"][here].tolist() == [first["token_arm"], first["token_baseline"]]
+        taken_back += 1
+    assert taken_back == 3

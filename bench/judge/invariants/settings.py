@@ -1,0 +1,85 @@
+"""What was configured and what was measured once, against what the engine, the clock and the texts say of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.judge.measure.tokens import arrays
+
+if TYPE_CHECKING:
+    from bench.judge.measure.case import Case
+
+ASKED = ("type_k", "type_v", "threads", "kv_unified")
+"""Settings that a context has as they are asked for; others it may fit to its model or its memory."""
+WIDENED = " as "
+"""In the name of a quantization whose engine has caches of its own choice."""
+SLACK = 1.001
+
+
+def settings_as_configured(case: Case) -> str | None:
+    """Plain decoding's contexts have the configured settings and one sequence, the treatment's hold its streams."""
+    facts, config = case.cell.facts, case.cell.config
+    engines, asked = facts.get("engine") or {}, config.get("engine") or {}
+    if "schema" not in config or WIDENED in str((facts.get("model") or {}).get("quantization")):
+        return None
+    for arm in ("baseline", "again"):
+        own = engines.get(arm) or {}
+        for name in ASKED:
+            if asked.get(name) and own.get(name) is not None and own[name] != asked[name]:
+                return f"the context of {arm} has {name}={own[name]}, and {name}={asked[name]} was configured"
+        if own.get("n_seq_max", 1) != 1:
+            return f"the context of {arm} holds {own['n_seq_max']} sequences, and plain decoding's holds one"
+    held, streams = (engines.get("treatment") or {}).get("n_seq_max"), int(config.get("streams") or 1)
+    if held is not None and held < streams:
+        return f"the treatment's context holds {held} sequences, and {streams} streams were decoded in it"
+    return None
+
+
+def facts_fit(case: Case) -> str | None:
+    """A bandwidth that some reading reached, and a step that reads no more than the file has."""
+    facts = case.cell.facts
+    speed, model = facts.get("bandwidth") or {}, facts.get("model") or {}
+    read, repeats = speed.get("read_gb_s"), speed.get("repeats")
+    if read and repeats and read > SLACK * max(repeats):
+        return f"the memory is said to read {read:.1f} GB/s, and the quickest reading is {max(repeats):.1f}"
+    step, whole = model.get("step_bytes"), model.get("tensor_bytes")
+    if step and whole and step > whole:
+        return f"a step is said to read {step} bytes, and the tensors have {whole}"
+    return None
+
+
+def seconds_cover_the_runs(case: Case) -> str | None:
+    """The windows of all runs lie within the time that the cell took."""
+    seconds = case.cell.status.get("seconds")
+    inside = float(case.runs.window.sum())
+    if "schema" not in case.cell.config or not isinstance(seconds, (int, float)) or inside <= SLACK * seconds:
+        return None
+    return f"the windows of its runs are {inside:.1f} s long, and the whole cell took {seconds:.1f} s"
+
+
+def prompts_as_configured(case: Case) -> str | None:
+    """Every run of a prompt has as many prompt tokens, and no more of them than its text has bytes."""
+    table = case.runs
+    items = {str(item["id"]): item for item in (case.cell.config.get("prompts") or {}).get("items") or []}
+    for prompt in np.unique(table.prompt).tolist():
+        found = np.unique(table.n_prompt[table.prompt == prompt])
+        if len(found) > 1:
+            return f"'{prompt}' has {found[0]} prompt tokens in one run and {found[-1]} in another"
+        texts = [items.get(part, {}).get("text") for part in prompt.split("+")]
+        most = sum(len(text.encode()) + 1 for text in texts if isinstance(text, str))
+        if all(isinstance(text, str) for text in texts) and found[0] > most:
+            return f"'{prompt}' has {found[0]} prompt tokens, and its text {most} bytes"
+    return None
+
+
+def tokens_of_the_vocabulary(case: Case) -> str | None:
+    """No token id is beyond the model's vocabulary, where the record tells how large that is."""
+    size = int((case.cell.facts.get("model") or {}).get("n_vocab") or 0)
+    for name, columns in (("ledger", ("token",)), ("draws", ("guess", "drawn"))):
+        table = arrays(getattr(case.cell, name))
+        for column in columns:
+            if size and len(table[column]) and (most := int(table[column].max())) >= size:
+                return f"{name}: {column} is {most} in a row, and the vocabulary has {size} tokens"
+    return None
