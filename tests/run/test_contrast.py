@@ -51,7 +51,7 @@ def judged(tmp_path, model, settings: Config):
     settings.prompts.items = [{"id": p.id, "class": p.kind, "text": p.id} for p in PROMPTS]
     settings.profile = False
     (cell,) = cells([settings], tmp_path, "toy", "toy", {Path("/toy.gguf"): "w"})
-    done = {"state": "done", "reason": "", "seconds": 1.0}
+    done = {"state": "done", "reason": "", "seconds": 3600.0}
     write_cell(cell.folder, config=cell.config, env=ENGINE, status=done, facts=result.facts,
                tables=result.tables)  # fmt: skip
     return judge([load_cell(cell.folder)])
