@@ -30,11 +30,12 @@ class Server:
 
     def load(self, job: dict[str, Any]) -> About:
         """Load the model of a job, with the engine's settings of this side. Raises `EngineError`."""
+        from bench.run.engines import engine
         from bench.run.worker import readers
 
         self._model, self._config, sizes, prompts = self._load(job)
         self._around, self._gauge, note = readers(self._model)
-        return About(self._model.facts(), sizes, prompts, note)
+        return About(self._model.facts(), sizes, prompts, note, engine(self._config.model.engine).build()["build"])
 
     def open(self, text: Sequence[int], held: Sequence[str]) -> Opened:
         """Make the contexts of the arms that this side has. Raises `EngineError`, `Unsupported`."""

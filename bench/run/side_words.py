@@ -21,6 +21,8 @@ class About:
     sizes: dict[str, Any]
     prompts: list[Prompt]
     clocks: str
+    build: str
+    """Name of the engine's build that this side has loaded, by its files."""
 
 
 @dataclass(frozen=True)

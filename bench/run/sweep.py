@@ -27,7 +27,7 @@ from bench.plan.compose import compose_points
 from bench.plan.config import Config
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
-from bench.plan.treatment import changes
+from bench.plan.treatment import changes, is_apart
 from bench.records.cells import check_writable, read_status, write_cell
 from bench.records.partial_cells import clear_leftovers
 from bench.run import engines
@@ -241,7 +241,14 @@ def run_cell(cell: Cell, environment: dict[str, Any], progress: Progress) -> dic
 
 
 def _build_environment(cell: Cell) -> dict[str, str]:
-    """What the child needs to load the baseline's build, which is the treatment's where they share a process."""
+    """What the child needs to load the baseline's build, which is the treatment's where they share a process.
+
+    Nothing where each has its own: a child without any would hand its own down to the usual build.
+    """
+    from bench.run.worker import config_of
+
+    if is_apart(config_of(cell.config)):
+        return {}
     return builds.child_environment(builds.folder_of(cell.builds.get("baseline", builds.STOCK)))
 
 

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,8 @@ from bench.records.cells import write_cell
 from bench.run.arms import Around, Prompt
 from bench.run.contrast import Contrast, here
 from bench.run.engines import engine, offloads
-from pti_loop.engine import Model
+from bench.run.side_words import About
+from pti_loop.engine import EngineError, Model
 from pti_loop.gguf.file import GgufFile
 
 _GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfig, "measure": MeasureConfig,
@@ -128,6 +129,7 @@ def _apart(config: Config, file: GgufFile, job: dict[str, Any]) -> Measured:
     try:
         progress(0.02, "loading the model twice" if together else "loading the model")
         about = arms.load()
+        check_builds(arms.about, job["environment"])
         size = about.sizes["step_bytes"]
         speed = arms.read_speed(size, 9)
         _set_contexts(config)
@@ -145,6 +147,14 @@ def _apart(config: Config, file: GgufFile, job: dict[str, Any]) -> Measured:
     facts["process"] = used | {"engine_buffer_bytes": _buffers(facts)}
     facts["log"] = "".join(f"{name}:\n{one['log']}" for name, one in kept.items())
     return facts, found.tables
+
+
+def check_builds(about: Mapping[str, About], environment: Mapping[str, Any]) -> None:
+    """Raise `EngineError` where a side has loaded other libraries than those that the record will name."""
+    for side, told in about.items():
+        wanted = (environment.get(side) or environment["engine"])["build"]
+        if told.build != wanted:
+            raise EngineError(f"the {side}'s side has loaded the build {told.build}, and {wanted} was asked for")
 
 
 def readers(model: Model) -> tuple[Around, Callable[[], float] | None, str]:

@@ -32,6 +32,9 @@ from pti_loop.fake import FakeModel
 from tests.run.test_contrast import PROMPTS
 from tests.run.test_trial import on_trial
 
+from bench.run.engines import llama
+llama.build = lambda: {{"build": "toy"}}
+
 class Toy(Server):
     def die(self):
         os.kill(os.getpid(), signal.SIGSEGV)

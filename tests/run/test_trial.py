@@ -50,7 +50,7 @@ def stored(tmp_path: Path, settings, result, env=None, builds=None):
     settings.profile = False
     (cell,) = cells([settings], tmp_path, "toy", "toy", {Path("/toy.gguf"): "w"}, builds)
     write_cell(cell.folder, config=cell.config, env=ENGINE | (env or {}), facts=KEPT | result.facts,
-               status={"state": "done", "reason": "", "seconds": 1e6}, tables=result.tables)  # fmt: skip
+               status={"state": "done", "reason": "", "seconds": 60.0}, tables=result.tables)  # fmt: skip
     return load_cell(cell.folder)
 
 
@@ -202,3 +202,29 @@ def test_a_report_names_the_difference_and_writes_no_file_without_one(build_cell
     (line,) = trial_lines(findings.trials)
     assert line.startswith("build native against stock: 2.0") and "output identical" in line
     assert not trials(Ordered(judge([])), CellIndex.of(Ordered(judge([]))))
+
+
+def test_a_side_that_loaded_another_build_is_no_measurement():
+    from bench.run.side_words import About
+    from bench.run.worker import check_builds
+    from pti_loop.engine import EngineError
+
+    environment = {"engine": {"build": "a"}, "treatment": {"build": "b"}}
+    sound = {"baseline": About({}, {}, [], "", "a"), "treatment": About({}, {}, [], "", "b")}
+    check_builds(sound, environment)
+    with pytest.raises(EngineError, match="the treatment's side has loaded the build a, and b was asked for"):
+        check_builds({side: About({}, {}, [], "", "a") for side in ("baseline", "treatment")}, environment)
+
+
+def test_the_usual_build_is_not_handed_the_libraries_of_the_baselines(tmp_path, monkeypatch):
+    from bench.host import builds
+    from bench.run.sweep import _build_environment
+
+    monkeypatch.setattr(builds, "folder_of", lambda given: None if given == builds.STOCK else tmp_path / given)
+    for pair, wanted in (({"build": "stock"}, None), ({"type_k": "q8_0"}, "fork")):
+        settings = on_trial(**pair)
+        settings.engine.build, settings.model.path, settings.profile = "fork", "/toy.gguf", False
+        settings.prompts.items = [{"id": p.id, "class": p.kind, "text": p.id} for p in PROMPTS]
+        (cell,) = cells([settings], tmp_path, "toy", "toy", {Path("/toy.gguf"): "w"}, {"stock": "s"})
+        found = _build_environment(cell).get("LLAMA_CPP_LIB_PATH")
+        assert found == (wanted and str(tmp_path / wanted)), pair
