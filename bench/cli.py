@@ -138,6 +138,8 @@ prompts, measure, experiment. Examples:
   streams=1,2,3,4
   method=stagger,packed temperature=0,0.3,0.7 model=gguf model.path=FILE
   +experiment=pti
+  engine.build=stock,FOLDER           a build on trial: the first is the baseline's
+  treatment.engine.type_k=q8_0        a setting on trial
   measure.until=0.05 measure.budget=10   further blocks until a cell is decided, at most so many minutes each
 Settings and their defaults: bench/plan/config.py. What the groups have to choose from: the folders of configs/."""
     if _help("sweep", rest, text):
@@ -154,6 +156,11 @@ def _run_sweep(rest: list[str]) -> tuple[int, Config]:
 
     outcome, config = sweep(rest)
     print("\n".join(map(plain_text, summary(outcome))), flush=True)
+    if tried := [cell.folder for cell in outcome.cells if cell.kind == "trial" and cell.state == "done"]:
+        from bench.report.terminal.trials import trial_lines
+        from bench.stored import judge_stored
+
+        print("\n".join(map(plain_text, trial_lines(judge_stored(tried, 1).trials))), flush=True)
     return (1 if outcome.failed or outcome.newer or outcome.untried else 0), config
 
 

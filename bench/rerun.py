@@ -28,7 +28,8 @@ from bench.records.manifest import build_of
 from bench.stored import judge_stored
 from pti_loop.gguf.file_hash import sha256_of
 
-KEYS = ("results", "model.path", "machine", "wait", "limit")
+OTHER_BUILD = "treatment.engine.build"
+KEYS = ("results", "model.path", "machine", "wait", "limit", OTHER_BUILD)
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def _measure(stored: StoredCell, root: Path, given: Mapping[str, str]) -> Path:
     cpus.check_threads(config.engine.threads)
     runs = engines.engine(config.model.engine)
     runs.check_installed()
-    path, files = _weights(stored, config, given), _files(stored, given)
+    path, files, builds = _weights(stored, config, given), _files(stored, given), _builds(stored, given)
     environment = provenance.environment(given.get("machine", ""), config.engine.threads, runs.build(),
                                          ENGINES[config.model.engine].packages)  # fmt: skip
     values = {key: value for key, value in stored.config.items() if key not in ("schema", "machine")}
@@ -115,7 +116,7 @@ def _measure(stored: StoredCell, root: Path, given: Mapping[str, str]) -> Path:
         values["peers"] = values["peers"] | {"llama_bench": "", "llama_batched_bench": ""}
     machine, name = str(environment["machine"]["name"]), cell_id(values, environment["engine"]["build"])
     folder = root / machine / name
-    cell = Cell(name, str(values.get("kind")), values | {"machine": machine}, folder, path, {}, files)
+    cell = Cell(name, str(values.get("kind")), values | {"machine": machine}, folder, path, {}, files, builds)
     with locks([config]), Progress([cell], 0, config.limit) as progress:
         progress.start(cell)
         status = run_cell(cell, environment, progress)
@@ -160,6 +161,22 @@ def _files(stored: StoredCell, given: Mapping[str, str]) -> dict[str, Path]:
         found[key] = Path(given[f"method.{key}"]).absolute()
         _check_hash(found[key], told, f"method.{key}")
     return found
+
+
+def _builds(stored: StoredCell, given: Mapping[str, str]) -> dict[str, str]:
+    """The build that was on trial, which has to be the one of the record by its files."""
+    from bench.host import builds
+
+    told = ((stored.config.get("treatment") or {}).get("engine") or {}).get("build")
+    if not told:
+        return {}
+    if OTHER_BUILD not in given:
+        raise UserError(f"the build {told} was on trial; give its folder with {OTHER_BUILD}=FOLDER")
+    found = builds.facts(given[OTHER_BUILD])["build"]
+    if found != told:
+        raise UserError(f"{given[OTHER_BUILD]} is the build {found}, and {told} was on trial; give the right one with "
+                        f"{OTHER_BUILD}=FOLDER")  # fmt: skip
+    return {"treatment": given[OTHER_BUILD]}
 
 
 def _check_hash(path: Path, told: Any, key: str) -> None:
@@ -210,7 +227,7 @@ def _figures(findings: Findings) -> dict[str, Figure]:
     found = [
         Figure(f"speed-up, {row['scope']}", row["speedup"], row["ci_low"], row["ci_high"],
                f"{row['direction']}, output {row['lossless']}" + (", void" if row.get("void") else ""))
-        for row in findings.speedup if row["prompt_class"] == "all"
+        for row in (*findings.speedup, *findings.trials) if row["prompt_class"] == "all"
     ]  # fmt: skip
     found += [Figure(f"step cost, {row['layout']}, width {row['width']}", row["relative_cost"], row["ci_low"],
                      row["ci_high"], "") for row in findings.step_cost if row["width"] > 1]  # fmt: skip

@@ -17,6 +17,7 @@ from bench.errors import UserError
 from bench.host.cpus import available_cpus
 from bench.judge import merge
 from bench.judge.cell import JudgedCell, Profile
+from bench.judge.claims.claim import Claim
 from bench.judge.claims.facts import load_facts
 from bench.judge.claims.sheet import load_sheet
 from bench.judge.claims.verdicts import judge_claims
@@ -26,6 +27,9 @@ from bench.judge.kernels.findings import judge_kernels
 from bench.plan.config import CONFIGS
 from bench.records.cells import has_table, read_cell, whole_cells
 from bench.records.kernels import kernel_folders
+
+ALL = "all"
+"""Every sheet of configs/claims."""
 
 Map = Callable[[Callable[[Path], Any], Sequence[Path]], Iterator[Any]]
 
@@ -37,17 +41,32 @@ CHUNK = 8
 
 
 def judged(results: Path, claims: str) -> tuple[Findings, list[Any]]:
-    """The findings of a results folder, and the verdicts on a sheet: the name of a shipped one, or a file.
+    """The findings of a results folder, and the verdicts on sheets: `all` that are shipped, names of them, or files.
 
     Raises `UserError` where there is no finished cell, or the sheet cannot be read.
     """
-    named = CONFIGS / "claims" / f"{claims}.yaml"
-    sheet = load_sheet(named if named.exists() else Path(claims))
+    sheet = sheets(claims)
     folders, kernels = whole_cells(results), kernel_folders(results)
     if not folders and not kernels:
         raise UserError(f"there are no finished cells in {results}; run `make bench`")
     findings = judge_kernels(judge_stored(folders), kernels)
     return findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts"))
+
+
+def sheets(claims: str) -> list[Claim]:
+    """The claims of every shipped sheet (`all`), or of those that are named, joined by commas: shipped ones or files.
+
+    Raises `UserError` for a sheet that cannot be read, and for an id that two of them have.
+    """
+    shipped = {path.stem: path for path in sorted((CONFIGS / "claims").glob("*.yaml"))}
+    named = list(shipped) if claims == ALL else claims.split(",")
+    found: dict[str, Claim] = {}
+    for name in named:
+        for claim in load_sheet(shipped.get(name, Path(name))):
+            if claim.id in found:
+                raise UserError(f"two of the sheets {claims} have a claim '{claim.id}'; rename one")
+            found[claim.id] = claim
+    return list(found.values())
 
 
 def judge_stored(folders: Sequence[Path], processes: int | None = None) -> Findings:

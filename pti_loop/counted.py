@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pti_loop.engine import Context, ContextSpec, Facts, Head, Model
+from pti_loop.engine import Context, ContextSpec, Facts, Head, Model, OwnDrafter, OwnDrafterSpec
 from pti_loop.tally import Tally
 
 
@@ -100,6 +100,11 @@ class CountedModel:
     def adapted(self, spec: ContextSpec, adapter: Path) -> Context:
         """A context with an adapter that counts. Raises `Unsupported` when it was made for other shapes."""
         return CountedContext(self._inner.adapted(spec, adapter), self._tally, beside=True)
+
+    def own_drafter(self, spec: OwnDrafterSpec, trunk: Context, beside: Context | Head | None = None) -> OwnDrafter:
+        """The engine's own. What it decodes, in `beside`, it decodes inside the engine: that is not counted."""
+        inner = beside._inner if isinstance(beside, _Counted) else beside  # noqa: SLF001
+        return self._inner.own_drafter(spec, bare(trunk), inner)
 
     def close(self) -> None:
         """Free it, after its contexts."""

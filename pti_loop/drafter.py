@@ -24,8 +24,8 @@ class Drafter:
     """Twin whose key draws what lies behind a wrong guess; None when the drafter has no use for it, so that nothing is
     drawn there."""
 
-    def watch(self, start: int, hidden: Callable[[], np.ndarray]) -> None:
-        """The target decoded tokens of this answer's sequence from position `start` on.
+    def watch(self, start: int, tokens: Sequence[int], hidden: Callable[[], np.ndarray]) -> None:
+        """The target decoded these tokens of this answer's sequence, in one decode, from position `start` on.
 
         `hidden` gives float32 (n_rows, n_embd), the hidden states of those rows, of which those behind a wrong guess
         mean nothing. Most drafters need none, and then nothing is read.
@@ -51,6 +51,15 @@ class Drafter:
 
 class Source:
     """What the drafters of a method need beside the target's context: made once, before anything is timed."""
+
+    remembers = False
+    """Whether an engine that serves would keep such a drafter from one answer to the next, with what it has learnt."""
+
+    def keep(self, kept: bool) -> None:
+        """From here on the drafter of an answer is the one of the answer before, or made for it alone, which is usual.
+
+        Only asked of a source that `remembers`.
+        """
 
     def drafter(self, answer: int, sampler: Sampler) -> Drafter:
         """A drafter for one answer; `sampler` draws as the target's does, for drafters that draw."""

@@ -49,6 +49,8 @@ class ContextSpec:
     """`host` takes the argmax of the logits here; `backend` lets the engine's graph do it (temperature 0 only)."""
     snapshots: int = 0
     """States of a recurrent memory that are kept behind the newest one, so that so many tokens can be forgotten."""
+    offload_kqv: bool = True
+    """Whether the cache of offloaded layers lies on the GPU, too."""
     hidden: bool = False
     """Keep the hidden state of every row of a decode, which nextn heads are fed with."""
 
@@ -148,6 +150,48 @@ class Head(Protocol):
         """As a context's."""
 
 
+@dataclass(frozen=True, slots=True)
+class OwnDrafterSpec:
+    """What an engine's own drafter is made of. 0, and -1 for `n_min`, stand for the engine's own default."""
+
+    types: tuple[str, ...]
+    """Names, tried in the engine's own order until one drafts."""
+    n: int = 0
+    """Tokens of the n-gram that is looked for."""
+    m: int = 0
+    """Most tokens of a draft of n-grams."""
+    hits: int = 0
+    """How often an n-gram must have been seen, for the types that count it."""
+    n_min: int = -1
+    """Tokens below which a draft of ngram-mod is thrown away."""
+    draft: int = 3
+    """Most tokens of a draft of a head or a model."""
+    p_min: float = 0.0
+    """Probability below which a head or a model drafts no further."""
+
+
+class OwnDrafter(Protocol):
+    """A drafter that the engine itself has, for one answer at a time. It keeps what it learnt until it is closed."""
+
+    most: int
+    """Most tokens of a draft, of the types that were really made."""
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        """An answer starts: what the target holds, without the newest token. Raises `EngineError`."""
+
+    def process(self, start: int, tokens: Sequence[int]) -> None:
+        """The target decoded these rows of the answer from position `start` on. Raises `EngineError`."""
+
+    def draft(self, last: int, limit: int) -> list[int]:
+        """At most `limit` guesses behind the newest token. Raises `EngineError`."""
+
+    def accept(self, accepted: int, confirmed: Sequence[int]) -> None:
+        """So many of the draft were right; the target holds `confirmed` in addition. Raises `EngineError`."""
+
+    def close(self) -> None:
+        """Free it, before its contexts. Calling twice is allowed."""
+
+
 class Model(Protocol):
     """Loaded weights."""
 
@@ -179,6 +223,12 @@ class Model(Protocol):
 
     def adapted(self, spec: ContextSpec, adapter: Path) -> Context:
         """A context of these weights with an adapter. Raises `Unsupported` when it was made for other shapes."""
+
+    def own_drafter(self, spec: OwnDrafterSpec, trunk: Context, beside: Context | Head | None = None) -> OwnDrafter:
+        """A drafter of the engine's own for answers in `trunk`; `beside` is the context of a head or a draft model.
+
+        Raises `Unsupported` where the engine has none, or none like this.
+        """
 
     def close(self) -> None:
         """Free it, after its contexts."""
@@ -216,6 +266,10 @@ class Alone:
     def adapted(self, spec: ContextSpec, adapter: Path) -> Context:
         """Raises `Unsupported`."""
         raise Unsupported("this engine takes no GGUF adapter; use model.engine=llama")
+
+    def own_drafter(self, spec: OwnDrafterSpec, trunk: Context, beside: Context | Head | None = None) -> OwnDrafter:
+        """Raises `Unsupported`."""
+        raise Unsupported("this engine has no drafters of its own; use model.engine=llama")
 
 
 def prefill(ctx: Context, prompt: Sequence[int], sequence: int,

@@ -17,7 +17,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Unsupported, too_many_outputs
+from pti_loop.engine import (
+    Context,
+    ContextSpec,
+    EngineError,
+    Facts,
+    Head,
+    OwnDrafter,
+    OwnDrafterSpec,
+    Unsupported,
+    too_many_outputs,
+)
 from pti_loop.fake_memory import FakeMemory, Held, advance, parts, whole
 from pti_loop.fake_rows import Lease, Rows
 from pti_loop.weights import by_numpy
@@ -142,6 +152,10 @@ class FakeModel:
     def adapted(self, spec: ContextSpec, adapter: Path) -> FakeContext:
         """A context of the model with the other logits."""
         return self.sibling(adapter).context(spec)
+
+    def own_drafter(self, spec: OwnDrafterSpec, trunk: Context, beside: Context | Head | None = None) -> OwnDrafter:
+        """Raises `Unsupported`: a toy has none."""
+        raise Unsupported("this engine has no drafters of its own; use model.engine=llama")
 
     def facts(self) -> Facts:
         """As a real model answers."""

@@ -24,7 +24,7 @@ def drafter(name: str) -> Drafts:
 
 
 class Drafts:
-    """A drafter's file: its declaration, how long it drafts, and what makes it."""
+    """A drafter's file: its declaration, how long it drafts, whether it reads hidden states, and what makes it."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
@@ -38,7 +38,13 @@ class Drafts:
     def needs(self, settings: Settings) -> dict[str, Any]:
         """Fields of the target's spec: a state for every guess that may be forgotten, and hidden states."""
         snapshots = self.length(settings) if STRATEGIES[settings.rollback].snapshots else 0
-        return {"snapshots": snapshots, "hidden": self.spec.hidden}
+        own = getattr(self._module, "hidden", None)
+        return {"snapshots": snapshots, "hidden": bool(own(settings)) if own else self.spec.hidden}
+
+    def strategies(self, settings: Settings) -> tuple[str, ...]:
+        """Ways of forgetting that its drafters can live with: what the file's `strategies` says, else all."""
+        own = getattr(self._module, "strategies", None)
+        return tuple(own(settings)) if own else tuple(STRATEGIES)
 
     def make(self, target: Target) -> Source:
         """The source of its drafters. Raises `Unsupported` or `EngineError` when this model has no such drafter."""
@@ -53,6 +59,10 @@ class Guessing(Method):
     def rolls_back(self, settings: Settings) -> bool:
         """It does."""
         return True
+
+    def strategies(self, settings: Settings) -> tuple[str, ...]:
+        """The drafter's."""
+        return drafter(self.name).strategies(settings)
 
     def sequences(self, settings: Settings) -> int:
         """The answer's, and what a rollback keeps."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pti_loop.tally import Tally
 
@@ -118,9 +118,13 @@ class Trace:
     open.
     """
 
-    def __init__(self, run: int, clock: Callable[[], int], tally: Tally | None = None) -> None:
+    def __init__(self, run: int, clock: Callable[[], int], tally: Tally | None = None,
+                 gauge: Callable[[], float] | None = None) -> None:  # fmt: skip
+        """`gauge` is read as each window opens and closes, outside its time; `gauged` is what it rose by within."""
         self.run = run
         self.clock = clock
+        self._gauge, self._before = gauge, 0.0
+        self.gauged = 0.0
         self.tally = tally or Tally()
         self.window_ns = 0
         self.prefill_ns = 0
@@ -147,6 +151,7 @@ class Trace:
         require(not self._open, f"run {self.run}: the timed window was opened twice")
         self._open = True
         self.tally.open()
+        self._before = self._gauge() if self._gauge else 0.0
         self._opened = self._since = self.clock()
         self._first = len(self._rounds)
         if self.start_ns is None:
@@ -160,6 +165,10 @@ class Trace:
         self._open = False
         self.window_ns += self.end_ns - self._opened
         self._end_span(self.end_ns)
+        self._note_gauge()
+
+    def _note_gauge(self) -> None:
+        self.gauged += self._gauge() - self._before if self._gauge else 0.0
 
     def _end_span(self, now: int) -> None:
         self.spans.append((self._since + self._away, now + self._away, self._first))
@@ -170,15 +179,23 @@ class Trace:
         if self._open:
             self.tally.close()
             self._end_span(self._left)
+            self._note_gauge()
 
     def resume(self) -> None:
         """It goes on. Emits, windows and the end are told by its own clock, `spans` by the machine's."""
+        if self._open and self._gauge:
+            self._before = self._gauge()
         clock = self._machine_clock
         away = self._away = clock() - self._left
         self.clock = lambda: clock() - away
         if self._open:
             self.tally.open()
             self._since, self._first = self._left, len(self._rounds)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A trace that is over may go to another process, without its clock and what counted for it."""
+        own = ("clock", "tally", "_gauge", "_machine_clock")
+        return {name: value for name, value in vars(self).items() if name not in own}
 
     def finish(self) -> None:
         """The run is over. Raises `RecordError` when its window is still open, or never was."""

@@ -99,6 +99,14 @@ class Decoder:
         self.trace.emit(answer, 0, token, "prefill")
         return token
 
+    def drafter(self, answer: int) -> Drafter:
+        """A drafter for an answer, before the window opens: an engine's own may take time to make."""
+        assert self.source, "a method that guesses has a source"
+        began = self.clock()
+        made = self.source.drafter(answer, self.sampler)
+        self.trace.draft_prefill_ns += self.clock() - began
+        return made
+
     def begin(self, drafter: Drafter, text: Sequence[int], n_prompt: int) -> None:
         """Let a drafter take in prompt and first token, before the window opens: it may have a prompt to evaluate."""
         began = self.clock()

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pti_loop.parameters import Declaration, Spec, declare
+from pti_loop.rollback import STRATEGIES
 
 if TYPE_CHECKING:
     from pti_loop.drafter import Source, Target
@@ -49,6 +50,10 @@ class Method:
     def rolls_back(self, settings: Settings) -> bool:
         """Whether it forgets rejected tokens by a strategy of `pti_loop.rollback`."""
         return False
+
+    def strategies(self, settings: Settings) -> tuple[str, ...]:
+        """Strategies of `pti_loop.rollback` that it can live with."""
+        return tuple(STRATEGIES)
 
     def sequences(self, settings: Settings) -> int:
         """Sequences that the context must hold."""

@@ -48,6 +48,10 @@ class Parameter:
     """Says nothing at temperature 0, where it is no part of what was measured."""
     shown: bool = False
     """Told in a short label at its default too."""
+    optional: bool = False
+    """Of a file or model: whether the method may do without it."""
+    chain: bool = False
+    """Whether several of the choices may be given, joined by `+`."""
     words: Mapping[str, str] = field(default_factory=dict)
     """What a value adds to the label, by the value as text; `*` stands for every other one."""
 
@@ -59,8 +63,9 @@ class Parameter:
         if isinstance(value, bool) != (wanted is bool) or (wanted is int and not isinstance(value, int)):
             raise ParameterError(f"{where}{self.name}={value} is no {_WORDS[wanted]}; {self.help}")
         checked: Value = wanted(value)
-        if self.choices and checked not in self.choices:
-            raise ParameterError(f"{where}{self.name}={value} is not a choice", str(value), self.choices)
+        given = str(checked).split("+") if self.chain else [checked]
+        if self.choices and (wrong := [one for one in given if one not in self.choices or given.count(one) > 1]):
+            raise ParameterError(f"{where}{self.name}={value} is not a choice", str(wrong[0]), self.choices)
         if self.least is not None and float(checked) < self.least:
             raise ParameterError(f"{where}{self.name}={value} is below {self.least}; give a larger value")
         if self.most is not None and float(checked) > self.most:

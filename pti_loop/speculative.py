@@ -80,11 +80,11 @@ def rounds(decoder: Decoder, prompts: Sequence[Sequence[int]], draft: int) -> It
 
 def _open(decoder: Decoder, answer: int, prompt: Sequence[int], answers: int) -> Lane:
     """Prefill one prompt, and let its drafter see it. Outside every timed window."""
-    assert decoder.source, "a method that guesses has a source"
-    drafter = decoder.source.drafter(answer, decoder.sampler)
+    drafter = decoder.drafter(answer)
 
     def seen(start: int, length: int) -> None:
-        drafter.watch(start, lambda: decoder.ctx.hidden())  # asked for late: not every engine has them
+        # Asked for late: not every engine has them.
+        drafter.watch(start, prompt[start : start + length], lambda: decoder.ctx.hidden())
 
     first = decoder.prefill(prompt, answer, answer, seen)
     text = [*prompt, first]
@@ -171,8 +171,9 @@ def _watch(decoder: Decoder, lanes: Sequence[Lane]) -> None:
     """Show each drafter the hidden states of its lane's rows, before another decode writes over them."""
     first = 0
     for lane in lanes:
-        end = first + len(lane.text) - lane.held + len(lane.guesses)
-        lane.drafter.watch(lane.held, partial(_rows, decoder, slice(first, end)))
+        tokens = [*lane.text[lane.held :], *lane.guesses]
+        end = first + len(tokens)
+        lane.drafter.watch(lane.held, tokens, partial(_rows, decoder, slice(first, end)))
         first = end
 
 

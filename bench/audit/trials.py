@@ -213,7 +213,7 @@ BASELINE_NAMES = (
     "a",
 )
 """Names of a plain arm, in order of preference; of others the first that guesses nothing, or else the first arm."""
-CONTROL_ARMS = ("again", "sabotage", "oracle", "carry")
+CONTROL_ARMS = ("again", "sabotage", "oracle", "carry", "kept")
 SOLO = "solo"
 
 

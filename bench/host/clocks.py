@@ -72,9 +72,9 @@ class Clocks:
     def _use_cpu(self, sys_root: Path, proc: Path) -> None:
         scaling = sorted((sys_root / "devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq"))[:16]
         if scaling:
-            self.clock = lambda: max(_number(path) for path in scaling) / 1e3
+            self.clock = lambda: max(read_number(path) for path in scaling) / 1e3
             self.source = "cpufreq"
-        elif "cpu MHz" in _text(proc / "cpuinfo"):
+        elif "cpu MHz" in read_text(proc / "cpuinfo"):
             self.clock = lambda: _cpuinfo_mhz(proc / "cpuinfo")
             self.source = "cpuinfo"
         sensor = _cpu_sensor(sys_root)
@@ -99,7 +99,7 @@ class Clocks:
 
     def _use_amd(self, sys_root: Path) -> None:
         for folder in sorted((sys_root / "class/hwmon").glob("hwmon*")):
-            if _text(folder / "name").strip() == _AMD_DRIVER:
+            if read_text(folder / "name").strip() == _AMD_DRIVER:
                 self.clock = partial(_scaled, folder / "freq1_input", 1e6)
                 self.temperature = partial(_scaled, folder / "temp1_input", 1e3)
                 self.source = _AMD_DRIVER
@@ -117,14 +117,16 @@ def _read(reader: Callable[[], float]) -> float:
         return math.nan
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A sensor's file; empty where it cannot be read."""
     try:
         return path.read_text()
     except OSError:
         return ""
 
 
-def _number(path: Path) -> float:
+def read_number(path: Path) -> float:
+    """The number in a sensor's file; nan where it cannot be read."""
     try:
         return float(path.read_text())
     except (OSError, ValueError):
@@ -133,20 +135,20 @@ def _number(path: Path) -> float:
 
 def _scaled(path: Path, units: float) -> float:
     """A sensor's number in its own units, so many of which make one of ours."""
-    return _number(path) / units
+    return read_number(path) / units
 
 
 def _cpuinfo_mhz(path: Path) -> float:
     """Highest `cpu MHz` line: the busy core's clock."""
-    found = [float(line.rpartition(":")[2]) for line in _text(path).splitlines() if line.startswith("cpu MHz")]
+    found = [float(line.rpartition(":")[2]) for line in read_text(path).splitlines() if line.startswith("cpu MHz")]
     return max(found, default=math.nan)
 
 
 def _cpu_sensor(sys_root: Path) -> Path | None:
     for folder in sorted((sys_root / "class/hwmon").glob("hwmon*")):
-        if _text(folder / "name").strip() in _CPU_SENSORS and (folder / "temp1_input").exists():
+        if read_text(folder / "name").strip() in _CPU_SENSORS and (folder / "temp1_input").exists():
             return folder / "temp1_input"
     for folder in sorted((sys_root / "class/thermal").glob("thermal_zone*")):
-        if "cpu" in _text(folder / "type").lower() or "x86_pkg_temp" in _text(folder / "type"):
+        if "cpu" in read_text(folder / "type").lower() or "x86_pkg_temp" in read_text(folder / "type"):
             return folder / "temp"
     return None

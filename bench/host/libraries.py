@@ -6,16 +6,14 @@ and loads nothing itself.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from pti_loop.gguf.file_hash import sha256_of
 
 _ENGINE = re.compile(r"(lib)?(llama|ggml)[\w-]*\.(so|dylib|dll)[\w.]*")
 """Names of llama.cpp's own libraries, with a version or without: libllama.so.0.5.0, libggml-cpu.so, ggml.dll."""
-_DIGITS = 8
 
 
 def loaded(library: Path, maps: Path = Path("/proc/self/maps")) -> list[Path]:
@@ -40,12 +38,3 @@ def _engine_files(paths: Iterable[Path]) -> list[Path]:
 def hashes(files: Iterable[Path]) -> dict[str, str]:
     """SHA-256 by file name, remembered by path, size and time of change. Raises `OSError`."""
     return {path.name: sha256_of([path]) for path in files}
-
-
-def digest(found: Mapping[str, str]) -> str:
-    """A few digits that differ where any library does: the part of a build's name that its files are.
-
-    The version in a name does not count: a wheel holds libggml.so and libggml.so.0 as two equal files.
-    """
-    listed = sorted({f"{name.partition('.')[0]} {value}" for name, value in found.items()})
-    return hashlib.sha256("\n".join(listed).encode()).hexdigest()[:_DIGITS]

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.host import cpus, devices, libraries, memory
+from bench import build_name
+from bench.host import build_flags, cpus, devices, libraries, memory
 from bench.host.pins import ROOT
 from bench.machine_name import machine_id
 
@@ -115,12 +116,15 @@ def engine() -> dict[str, Any]:
 
     facts = library.build()
     names = backends(facts["system_info"], library.devices())  # after it every backend's library is loaded
-    files = libraries.hashes(libraries.loaded(library.library_path()))
+    path = library.library_path()
+    drawn_by = library.beside("ggml-cpu").resolve()  # loaded with a model, and in a wheel a file of its own
+    files = libraries.hashes({*libraries.loaded(path), *filter(Path.is_file, [drawn_by])})
     version = facts["binding"].split()[-1]
     commit = full_commit(facts["llama_cpp_commit"])
     kind = "-".join(name.lower() for name in names if name != "CPU") or "cpu"
-    name = f"{version}-{commit}-{kind}+{libraries.digest(files)}"
-    return {**facts, "llama_cpp_commit": commit, "build": name, "backends": names, "libraries": files}
+    name = f"{version}-{commit}-{kind}+{build_name.digest(files)}"
+    return {**facts, "llama_cpp_commit": commit, "build": name, "backends": names, "libraries": files,
+            "compiler": build_flags.compiler(path), "settings": build_flags.settings(path)}  # fmt: skip
 
 
 def backends(system_info: str, devices: list[str]) -> list[str]:
@@ -132,15 +136,16 @@ def backends(system_info: str, devices: list[str]) -> list[str]:
 
 
 def full_commit(reported: str) -> str:
-    """llama.cpp's commit without `-dirty`; as long as the pinned one when it is the beginning of it.
+    """llama.cpp's commit, as long as the pinned one when it is the beginning of it.
 
-    Source archives leave files out, so a build with git at hand calls itself dirty; the sources are the pinned ones.
+    `-dirty` stays: set-up builds without git, so that a build which says it was made of changed sources.
     """
     from bench.host import pins
 
     short = reported.removesuffix("-dirty")
     pinned = pins.load().engine_commit
-    return pinned if short and pinned.startswith(short) else short
+    commit = pinned if short and pinned.startswith(short) else short
+    return commit + reported[len(short) :]
 
 
 def packages(more: Sequence[str] = ()) -> dict[str, str]:

@@ -43,5 +43,6 @@ def merge(cells: Iterable[JudgedCell]) -> Findings:
         if table.joined_by:
             rows += named(table.joined_by)([cell.gathered[name] for cell in cells if name in cell.gathered])
     findings.speedup[:] = with_contexts(findings.speedup, findings.contexts)
+    findings.trials[:] = with_contexts(findings.trials, findings.contexts)
     withdraw(findings)
     return findings

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.judge.findings import WARNING, Findings
 from bench.judge.measure.case import Case, Profile, is_profile, profile_of
-from bench.judge.tables import ANY, CONTRAST, PROFILE, TABLES, Table, named
+from bench.judge.tables import ANY, CONTRASTS, PROFILE, TABLES, Table, named
 from bench.judge.tables.cell import Cell, ControlRow
 from pti_loop.ledger import RecordError
 
@@ -56,7 +56,7 @@ def _asked(table: Table, case: Case) -> bool:
 
     Nor is a void profile: its rows have no column that would say so.
     """
-    spoilt = (case.contradiction and table.of == (CONTRAST,)) or (case.kind == PROFILE and case.void_reason)
+    spoilt = (case.contradiction and {*table.of} <= {*CONTRASTS}) or (case.kind == PROFILE and case.void_reason)
     asked = case.done and case.kind in table.of and not spoilt
     return asked or ANY in table.of
 

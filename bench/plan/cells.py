@@ -7,13 +7,15 @@ configuration names goes by its file's name. It measures nothing.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError, nearest
+from bench.plan import treatment
 from bench.plan.compose import compose_points
-from bench.plan.config import CONFIGS, Config, ModelConfig, PeersConfig
+from bench.plan.config import CONFIGS, STOCK, Config, ModelConfig, PeersConfig
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
 from bench.records.cells import DamagedCell, is_newer, read_cell, read_status
@@ -23,7 +25,7 @@ from pti_loop.parameters import Parameter, declare, declared, parameters_of
 
 BASELINE = "autoregressive"
 """What every method that has streams is with one of them."""
-_NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile", "wait", "limit")
+_NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile", "wait", "limit", "treatment")
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Cell:
 
     id: str
     kind: str
-    """`contrast` or `profile`."""
+    """`contrast`, `trial` (of a build or a setting) or `profile`."""
     config: dict[str, Any]
     folder: Path
     model_path: Path
@@ -40,6 +42,8 @@ class Cell:
     """Paths of the peer programs, which are no part of what is measured."""
     files: dict[str, Any]
     """Paths of the files that the method reads beside the model, by parameter."""
+    builds: dict[str, str] = field(default_factory=dict[str, str])
+    """Which build of the engine each arm has, as it was given; none: the usual one."""
 
     @property
     def state(self) -> str:
@@ -69,7 +73,12 @@ class Cell:
         model += f" ({told})" if told else ""
         if self.kind == "profile":
             return f"{model} step cost, bandwidth, memory"
-        return f"{model} {config['method']['declaration']['short']} T={config['temperature']:g}"
+        words = [config["method"]["declaration"]["short"], f"T={config['temperature']:g}"]
+        if config.get("depth"):
+            words.append(f"behind {config['depth']} tokens")
+        if on_trial := config.get("treatment"):
+            words.append(f"{on_trial['declaration']['words']} against {on_trial['declaration']['was']}")
+        return f"{model} {', '.join(words)}" if len(words) > 2 else f"{model} {' '.join(words)}"
 
     @property
     def work(self) -> float:
@@ -94,27 +103,44 @@ class Cell:
         return float(config["n_predict"] * (blocks_run * (rounds + 1) + sharp) + short)
 
 
-def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str]) -> list[Cell]:
-    """Cells of a sweep in order, profiles first, each once. `weights` maps model paths to their hashes."""
+def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str],
+          builds: Mapping[str, str] | None = None) -> list[Cell]:  # fmt: skip
+    """Cells of a sweep in order, profiles first, each once. `weights` maps model paths to their hashes.
+
+    `build` is the baseline's; `builds` has the names of those on trial, by how they were given.
+    """
     found: dict[str, Cell] = {}
     for kind, make in (("profile", _profile_values), ("contrast", _contrast_values)):
         for config in configs:
-            if kind == "profile" and not config.profile:
+            tried = bool(treatment.changes(config))
+            if kind == "profile" and (tried or not config.profile):
                 continue
             path = model_path(config)
             values, files = make(config), method_files(config) if kind == "contrast" else {}
-            values |= {"kind": kind, "weights": weights[path],
+            values |= {"kind": "trial" if tried else kind, "weights": weights[path],
                        "files": {key: sha256_of([file]) for key, file in files.items()}}  # fmt: skip
+            if tried:
+                values["treatment"] = treatment.stored(config, builds or {})
             name = cell_id(values, build)
             folder = root / machine / name
             programs = {key: value for key, value in asdict(config.peers).items() if key.startswith("llama_")}
-            found.setdefault(name, Cell(name, kind, values | {"machine": machine}, folder, path, programs, files))
+            found.setdefault(name, Cell(name, values["kind"], values | {"machine": machine}, folder, path, programs,
+                                        files, _builds(config)))  # fmt: skip
     return list(found.values())
+
+
+def _builds(config: Config) -> dict[str, str]:
+    """The builds that are not the usual one, by arm."""
+    given = {"baseline": config.engine.build, "treatment": treatment.treated(config).engine.build}
+    return {arm: build for arm, build in given.items() if build != STOCK}
 
 
 def _common(config: Config) -> dict[str, Any]:
     """Plain values, without what is not measured."""
     values = {key: value for key, value in asdict(config).items() if key not in _NOT_MEASURED}
+    values["engine"] = treatment.told_engine(values["engine"])
+    if not config.depth:
+        del values["depth"]
     path = model_path(config)
     values["model"]["path"] = path.name  # a folder says nothing about a model, and records travel
     if config.model.name == ModelConfig().name:
@@ -136,7 +162,7 @@ def _used_items(config: Config) -> list[dict[str, Any]]:
                             + nearest(name, {item["class"] for item in config.prompts.items}))  # fmt: skip
         if more and len(pool) < config.streams:
             return list(config.prompts.items)
-        used += pool[: config.measure.per_class + more]
+        used += pool[: config.measure.per_class + (more or config.measure.texts)]
     return used
 
 
@@ -149,6 +175,8 @@ def _contrast_values(config: Config) -> dict[str, Any]:
     # Left out where it is off: what is not measured changes no id.
     if not (values["measure"]["distribution"] and config.temperature):
         del values["measure"]["distribution"]
+    if not values["measure"]["texts"] or config.method.spec.answers == "independent":
+        del values["measure"]["texts"]
     if not values["measure"]["chunk"]:
         del values["measure"]["chunk"]
     if not values["measure"]["until"]:
@@ -187,6 +215,8 @@ def method_files(config: Config) -> dict[str, Path]:
     found = {}
     for parameter in _files(config):
         key, given = parameter.name, str(config.method.parameters[parameter.name])
+        if not given and parameter.optional:
+            continue
         if not given:
             raise UserError(f"method={config.method.name} needs a file; give it with method.{key}=FILE")
         if parameter.kind == "model" and (CONFIGS / "model" / f"{given}.yaml").is_file():
@@ -203,8 +233,8 @@ def method_files(config: Config) -> dict[str, Path]:
 def _profile_values(config: Config) -> dict[str, Any]:
     """Plain values of what a profile times: nothing in it is drawn, so that all seeds share one."""
     values = _common(config)
-    for name in ("method", "streams", "temperature", "n_predict", "prompts", "seed"):
-        del values[name]
+    for name in ("method", "streams", "temperature", "n_predict", "depth", "prompts", "seed"):
+        values.pop(name, None)
     values["measure"] = {key: value for key, value in values["measure"].items() if key.startswith("step_")}
     # Left out where they are the usual ones or not used: what is not measured changes no id.
     if not values["peers"]["llama_batched_bench"] or values["peers"]["widths"] == PeersConfig().widths:

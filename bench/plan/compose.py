@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bench.errors import UserError, nearest
 from bench.plan import method_group
 from bench.plan.config import CONFIGS, KEYS, Config, MethodConfig, check
+from bench.plan.treatment import check_treatment, paired
 from pti_loop.parameters import ParameterError, declared, resolve
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def compose_points(overrides: list[str]) -> list[Config]:
     from omegaconf import OmegaConf
 
     compose, initialize = _hydra()
-    overrides = ["+" + item if item.startswith("experiment=") else item for item in overrides]
+    overrides = paired(["+" + item if item.startswith("experiment=") else item for item in overrides])
     # configs/claims is a folder, so Hydra would take claims=FILE for the choice of a group.
     sheets = [item.split("=", 1)[1] for item in overrides if item.startswith("claims=")]
     overrides = [item for item in overrides if not item.startswith("claims=")]
@@ -126,6 +127,7 @@ def _checked(head: DictConfig) -> Config:
         assert isinstance(config, Config)
         config.method = _method(OmegaConf.to_container(head.method))
         check(config)
+        check_treatment(config)
     except (OmegaConfBaseException, TypeError, KeyError, ValueError, AttributeError) as error:
         raise UserError(f"a setting cannot be what it is given as: {_first_line(error)}; see the settings and their "
                         "defaults in bench/plan/config.py") from error  # fmt: skip

@@ -16,18 +16,22 @@ from bench.plan.engines import ENGINES
 from pti_loop.parameters import Spec, declared
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+STOCK = "stock"
+"""The build of the engine that set-up installed."""
 CHOICES = {
     "model.engine": tuple(ENGINES),
     "engine.sampler": ("host", "backend"),
     "engine.flash_attn": ("auto", "on", "off"),
     "engine.type_k": ("f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"),
     "engine.type_v": ("f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"),
+    "engine.split_mode": ("none", "layer", "row", "tensor"),
 }
 LEAST = {
     "streams": 1, "n_predict": 2, "seed": 0, "engine.n_ctx": 8, "engine.n_batch": 1, "engine.n_ubatch": 1,
-    "engine.threads": 0, "engine.n_gpu_layers": -1, "measure.per_class": 1, "measure.blocks_per_prompt": 1,
+    "engine.threads": 0, "engine.n_gpu_layers": -1, "engine.main_gpu": 0, "depth": 0,
+    "measure.per_class": 1, "measure.blocks_per_prompt": 1,
     "measure.again_blocks": 0, "measure.control_blocks": 0, "measure.control_tokens": 0, "measure.warmup_tokens": 0,
-    "measure.contexts": 0, "measure.until": 0, "measure.chunk": 0, "measure.budget": 0,
+    "measure.contexts": 0, "measure.until": 0, "measure.chunk": 0, "measure.texts": 0, "measure.budget": 0,
     "measure.noise_prompts": 1, "measure.distribution": 0,
     "measure.step_widths": 1, "measure.step_passes": 2, "measure.step_repeats": 1,
     "measure.step_depth": 1, "peers.pairs": 1, "peers.n_gen": 1,
@@ -79,6 +83,40 @@ class EngineConfig:
     flash_attn: str = "auto"
     n_gpu_layers: int = -1
     sampler: str = "host"
+    offload_kqv: bool = True
+    """Whether the cache of offloaded layers lies on the GPU, too."""
+    split_mode: str = "layer"
+    """How a model lies on several GPUs."""
+    main_gpu: int = 0
+    """The GPU of a model that is not split."""
+    build: str = STOCK
+    """The engine's build: the one that set-up installed, a name of `builds/`, or a folder of libraries."""
+
+
+@dataclass
+class TreatedEngineConfig:
+    """The engine's settings as the treatment has them; None: as the baseline has them."""
+
+    n_batch: int | None = None
+    n_ubatch: int | None = None
+    threads: int | None = None
+    kv_unified: bool | None = None
+    type_k: str | None = None
+    type_v: str | None = None
+    flash_attn: str | None = None
+    n_gpu_layers: int | None = None
+    sampler: str | None = None
+    offload_kqv: bool | None = None
+    split_mode: str | None = None
+    main_gpu: int | None = None
+    build: str | None = None
+
+
+@dataclass
+class TreatmentConfig:
+    """In what the treatment differs from the baseline beside its method: a build, or one setting."""
+
+    engine: TreatedEngineConfig = field(default_factory=TreatedEngineConfig)
 
 
 @dataclass
@@ -120,6 +158,9 @@ class MeasureConfig:
     """Decode the texts in both arms on F16 weights of the same file too, untimed, where these fit into the memory: the
     shape of a decode moves logits some forty times less there, and a lossless loop says the same. The F16 file is kept
     in the user's cache."""
+    texts: int = 0
+    """Further prompts of each class that the arm decodes once, untimed: how its guesses are accepted there says what
+    the speed-up is over more texts than were timed. Not for several independent answers."""
     chunk: int = 0
     """Tokens of each answer after which the arms of a block take turns, both of their runs being open; 0: whole runs,
     one after the other."""
@@ -155,12 +196,15 @@ class Config:
     method: Any = field(default_factory=MethodConfig)
     """The name and the parameters while it is composed, then a `MethodConfig`."""
     engine: EngineConfig = field(default_factory=EngineConfig)
+    treatment: TreatmentConfig = field(default_factory=TreatmentConfig)
     prompts: PromptsConfig = field(default_factory=PromptsConfig)
     measure: MeasureConfig = field(default_factory=MeasureConfig)
     peers: PeersConfig = field(default_factory=PeersConfig)
     streams: int = 4
     temperature: float = 0.0
     n_predict: int = 24
+    depth: int = 0
+    """Tokens of other text before every prompt; `engine.n_ctx` counts what comes behind them."""
     seed: int = 1
     profile: bool = True
     """Measure the step-cost curve, bandwidth and memory of the model once beside the contrasts."""
@@ -169,7 +213,8 @@ class Config:
     machine: str | None = None
     results: str = "results"
     reports: str = "reports"
-    claims: str = "pti"
+    claims: str = "all"
+    """Sheets that are judged: all of configs/claims, or some, by their names or as files, joined by commas."""
     wait: float = 0.0
     """Seconds to wait for a device that another process measures on."""
     limit: float = 0.0

@@ -32,11 +32,16 @@ ROLES = {
         Role("oracle", "all guesses right", planted=True, control=True),
         Role("solo", "one stream alone", plain=True),
         Role("carry", "one prompt cold, again, and after others", control=True),
+        Role("kept", "a drafter that is kept", control=True),
     )
 }
 """By name. `again` is the second, identical baseline of the A/A control; `solo` is one stream in the treatment's own
 context. `carry` is the treatment before anything else has seen its prompt, directly again, and when all blocks are
-over: orders 0, 1 and 2 of a block of its own, with the seed of the first replicate of the prompt's own block."""
+over: orders 0, 1 and 2 of a block of its own, with the seed of the first replicate of the prompt's own block.
+`kept` is the same prompt with the same seed, in the block behind it, where the method could keep its drafter: one that
+meets the prompt for the first time and again (orders 0, 1), and one that met a long foreign prompt before (2, 3)."""
+APART = ("carry", "kept")
+"""Arms in blocks of their own, without a baseline."""
 ARMS = tuple(ROLES)
 PLAIN = tuple(role.name for role in ROLES.values() if role.plain)
 OWN_CONTEXT = tuple(role.name for role in ROLES.values() if role.own_context)

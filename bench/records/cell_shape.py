@@ -21,6 +21,7 @@ SHAPES: dict[str, Any] = {
         "schema": int, "kind": str, "machine": str, "streams": int, "temperature": NUMBER, "n_predict": int,
         "seed": int, "model": _FLAT, "engine": _FLAT, "peers": {"widths": [int], "*": SCALAR},
         "method": {"parameters": _FLAT, "declaration": _FLAT, "*": SCALAR},
+        "treatment": {"engine": _FLAT, "declaration": _FLAT}, "depth": int,
         "prompts": {"items": [_FLAT], "*": SCALAR}, "measure": {"classes": [str], "*": SCALAR},
     },
     "env.json": {
@@ -31,6 +32,7 @@ SHAPES: dict[str, Any] = {
         "model": _FLAT, "bandwidth": {"repeats": [NUMBER], "*": SCALAR}, "engine": {"*": _FLAT}, "memory": {"*": _FLAT},
         "noise": {"*": object}, "process": _FLAT, "clocks": str, "lossless": _ROWS, "memory_by_streams": _ROWS,
         "peers": _ROWS, "drafter": {"*": object}, "rollback": {"*": object},
+        "untimed": [{"prompt": str, "class": str, "tokens": int, "rounds": [{"*": int}]}],
         "turns": {"chunk": int, "arms": [str]},
         "stopping": {"why": str, "seconds": NUMBER, "passes": _ROWS},
         "sharp": {"lossless": _ROWS, "noise": {"*": object}, "*": SCALAR},

@@ -10,7 +10,8 @@ from pathlib import PurePath
 from typing import Any
 
 NOT_HASHED = ("machine", "schema", "declaration")
-"""Where a cell ran, in which form it was written and what its method says of itself change nothing of what it is."""
+"""Where a cell ran, in which form it was written and what its method or treatment says of itself change nothing of
+what it is."""
 WRITTEN = "written"
 """Where a configuration that was read from schema 1 keeps its own form, which its id is a hash of."""
 FILES_1 = ("adapter", "draft_model")
@@ -30,8 +31,9 @@ def cell_id(config: Mapping[str, Any], build: str) -> str:
     A name that somebody gave the model counts; what its file is called does not, since the weights' hash is there.
     """
     hashed = {key: value for key, value in config.items() if key not in NOT_HASHED}
-    if isinstance(method := hashed.get("method"), Mapping):
-        hashed["method"] = {key: value for key, value in method.items() if key not in NOT_HASHED}
+    for part in ("method", "treatment"):
+        if isinstance(own := hashed.get(part), Mapping):
+            hashed[part] = {key: value for key, value in own.items() if key not in NOT_HASHED}
     if isinstance(model := hashed.pop("model", None), Mapping):
         name = model.get("name")
         hashed["model"] = "" if name == name_of_file(str(model.get("path") or "")) else name

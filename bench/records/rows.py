@@ -90,6 +90,16 @@ class Run:
     """CPUs' worth of time that the hypervisor gave to others."""
     gpu_others: int = -1
     """Processes beside this one on the GPUs in use; -1 where that is unknown or none is used."""
+    idle_cpus: float = math.nan
+    """CPUs' worth of time that the process of the other arm took meanwhile, where each arm has its own."""
+    energy_j: float = math.nan
+    """What the device took in the timed window, by its driver's counter."""
+    power_w: float = math.nan
+    """The driver's own figure right after the run, as the next two."""
+    power_cap_w: float = math.nan
+    """The limit that the device worked under."""
+    memory_mhz: float = math.nan
+    """Clock of the device's memory."""
 
     def __post_init__(self) -> None:
         _require(self.arm in ARMS, f"run {self.run}: unknown arm '{self.arm}'")

@@ -6,28 +6,35 @@ It knows nothing about blocks, files or statistics.
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from bench.plan.config import Config
-from bench.records.rows import Run
-from bench.run.turns import Started
+from bench.plan.treatment import treated
+from bench.records.rows import Piece, Run
+from bench.run.replay import Shape, replay
+from bench.run.turns import Started, take_turns
 from pti_loop.counted import CountedContext, CountedModel
-from pti_loop.drafter import Target
+from pti_loop.drafter import Source, Target
 from pti_loop.engine import Context, ContextSpec, Model, Unsupported
 from pti_loop.ledger import Trace
 from pti_loop.loop import Decoder, Guesses
 from pti_loop.method import Method, fit
 from pti_loop.methods import METHODS
 from pti_loop.parameters import resolve
-from pti_loop.rollback import STRATEGIES
 from pti_loop.sampling import Sampler
 from pti_loop.settings import Settings
 from pti_loop.speculative import AGAIN
 from pti_loop.state_probe import cheapest, probe
 from pti_loop.tally import Tally
+
+REFERENCE, PAIR = "reference", 2
+"""The baseline's settings in the treatment's shape; of plain decoding two rows, the least that rounds otherwise."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +69,9 @@ def context_spec(config: Config, n_seq_max: int, width: int) -> ContextSpec:
     """Spec of a context of `n_seq_max` sequences whose widest decode has `width` rows; all else equal for all arms."""
     engine = config.engine
     return ContextSpec(
-        n_ctx=engine.n_ctx, n_seq_max=n_seq_max, n_batch=engine.n_batch, n_ubatch=engine.n_ubatch,
+        n_ctx=engine.n_ctx + config.depth, n_seq_max=n_seq_max, n_batch=engine.n_batch, n_ubatch=engine.n_ubatch,
         threads=engine.threads, kv_unified=engine.kv_unified, type_k=engine.type_k, type_v=engine.type_v,
-        flash_attn=engine.flash_attn, n_outputs=max(width, 1), sampler=engine.sampler,
+        flash_attn=engine.flash_attn, n_outputs=max(width, 1), sampler=engine.sampler, offload_kqv=engine.offload_kqv,
     )  # fmt: skip
 
 
@@ -84,45 +91,64 @@ def find_rollback(model: Model, spec: ContextSpec, method: Method, settings: Set
     if not method.rolls_back(settings):
         return plain, {}
     guesses = method.width(plain) // method.answers(plain) - 1
-    wanted = tuple(STRATEGIES) if settings.rollback == "auto" else (settings.rollback,)
+    wanted = method.strategies(plain) if settings.rollback == "auto" else (settings.rollback,)
     findings = probe(model, spec, sample, max(guesses, 1), wanted)
     chosen = cheapest(findings)
     facts = {"strategy": chosen.strategy, "lazy_ns": chosen.lazy_ns, "tried": [found.as_dict() for found in findings]}
     return replace(settings, rollback=chosen.strategy), facts
 
 
+Around = Callable[[], tuple[float, ...]]
+"""Reads (clock in MHz, temperature in C, and the columns of `AROUND`) right after a run."""
+OF_BASELINE = ("baseline", "again")
+ALL = (*OF_BASELINE, "treatment")
+
+
+def nothing() -> tuple[float, ...]:
+    """A reader for runs that nobody keeps."""
+    return math.nan, math.nan
+
+
 class Arms:
     """Contexts and methods of a contrast's arms on one loaded model.
 
     `baseline` and `again` have contexts of their own with one sequence; all others share the treatment's context, so
-    that they differ in nothing but what they decode. A method gets contexts and a model that count what is decoded in
-    them, and nothing that tells it which arm it is: its trace has no number and its guesses no name.
+    that they differ in nothing but what they decode, and in the engine's setting that is on trial. `held` are the arms
+    that get a context here: of two builds each has arms of its own. A method gets contexts and a model that count what
+    is decoded in them, and nothing that tells it which arm it is: its trace has no number and its guesses no name.
+    `gauge` is the device's counter of joules.
     """
 
-    def __init__(self, model: Model, config: Config, sample: Sequence[int]) -> None:
-        self.model, self.config = model, config
+    def __init__(self, model: Model, config: Config, sample: Sequence[int], around: Around = nothing,
+                 gauge: Callable[[], float] | None = None, held: Sequence[str] = ALL) -> None:  # fmt: skip
+        self.model, self.config, self.sample, self._around, self._gauge = model, config, sample, around, gauge
         self.method = METHODS[config.method.name]
-        narrow = context_spec(config, 1, 1)
+        plain, narrow = context_spec(config, 1, 1), context_spec(treated(config), 1, 1)
         self.settings = method_settings(config)
         self.rollback: dict[str, Any] = {}
         self._check_batch(narrow)  # the probe would decode as much
-        self.settings, self.rollback = find_rollback(model, narrow, self.method, self.settings, sample)
+        if "treatment" in held:
+            self.settings, self.rollback = find_rollback(model, narrow, self.method, self.settings, sample)
+        else:
+            self.settings = replace(self.settings, rollback="rewind")
         self.wide_spec = fit(self.method, narrow, self.settings)
         self._check_batch(narrow)
-        self._narrow, self._sample = narrow, sample
+        self._plain, self._held = plain, held
         self.made = 0
         self._make()
 
     def _make(self) -> None:
         """Make the contexts, and what guesses in them."""
-        specs = {"baseline": self._narrow, "again": self._narrow, "treatment": self.wide_spec}
-        self._tallies = {name: Tally() for name in specs}
+        specs = {"baseline": self._plain, "again": self._plain, "treatment": self.wide_spec}
+        self._tallies = {name: Tally() for name in self._held}
         self._contexts: dict[str, Context] = {
-            name: CountedContext(self.model.context(spec), self._tallies[name]) for name, spec in specs.items()
+            name: CountedContext(self.model.context(specs[name]), self._tallies[name]) for name in self._held
         }
-        counted = CountedModel(self.model, self._tallies["treatment"])
-        target = Target(counted, self._contexts["treatment"], self.settings, self._sample, self.answers)
-        self.source = self.method.source(target)
+        self.source: Source | None = None
+        if "treatment" in self._held:
+            counted = CountedModel(self.model, self._tallies["treatment"])
+            target = Target(counted, self._contexts["treatment"], self.settings, self.sample, self.answers)
+            self.source = self.method.source(target)
         self.made += 1
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
@@ -158,10 +184,42 @@ class Arms:
 
     def context(self, arm: str) -> Context:
         """The context an arm runs on."""
-        return self._contexts.get(arm, self._contexts["treatment"])
+        return self._contexts[arm if arm in self._contexts else "treatment"]
+
+    @property
+    def guessing(self) -> dict[str, Any]:
+        """What the drafter says of itself."""
+        return self.source.facts() if self.source else {}
+
+    @property
+    def reference(self) -> Shape:
+        """The shape that the baseline's own rounding is measured in where a build or a setting is on trial."""
+        return self.shape if self.shape.width > 1 else Shape(PAIR, "tokens")
+
+    @property
+    def shape(self) -> Shape:
+        """How the treatment decodes."""
+        return Shape(self.method.width(self.settings), self.method.layout(self.settings))
+
+    def replay(self, arm: str, prompt: Sequence[int], tokens: Sequence[int], shape: Shape) -> Iterator[np.ndarray]:
+        """Logits before each token of an answer, decoded on the arm's context in this shape.
+
+        `REFERENCE` is a context of the baseline's settings that takes the treatment's shape.
+        """
+        return replay(self.probe(arm), prompt, tokens, shape)
+
+    def tally(self, arm: str) -> Tally:
+        """What counts the decodes of an arm's runs."""
+        return self._tallies[arm if arm in self._tallies else "treatment"]
 
     def probe(self, arm: str) -> Context:
         """A context like the arm's that keeps its logits, for replays: its own, unless that samples in the engine."""
+        if arm == REFERENCE:
+            if arm not in self._contexts:
+                narrow = context_spec(self.config, 1, PAIR)
+                wide = narrow if self.shape.width == 1 else fit(self.method, narrow, self.settings)
+                self._contexts[arm] = self.model.context(replace(wide, sampler="host"))
+            return self._contexts[arm]
         own = self.context(arm)
         if own.spec.sampler == "host":
             return own
@@ -171,30 +229,53 @@ class Arms:
         return self._contexts[name]
 
     def run(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
-            n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None) -> Trace:
+            n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None,
+            source: Source | None = None) -> Trace:
         """Run one arm once. `answers` is what oracle and sabotage know; `n_predict` shortens a warm-up.
 
-        Untimed runs may bring a context and a sampler of their own. Raises `RecordError` when the method keeps no
-        window, or says a token outside it.
+        Untimed runs may bring a context, a sampler and drafters of their own. Raises `RecordError` when the method
+        keeps no window, or says a token outside it.
         """
         with undisturbed():
-            return self.start(arm, task, seed, number, answers, n_predict, ctx, sampler).to_the_end()
+            return self.start(arm, task, seed, number, answers, n_predict, ctx, sampler, source).to_the_end()
 
     def start(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
-              n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None) -> Started:
+              n_predict: int = 0, ctx: Context | None = None, sampler: Sampler | None = None,
+              source: Source | None = None) -> Started:
         """Begin what `run` runs. One run may be open on each context; what it decodes is counted in its own tally."""
-        ctx, tally = ctx or self.context(arm), self._tallies.get(arm, self._tallies["treatment"])
+        ctx, tally = ctx or self.context(arm), self.tally(arm)
         plain = arm in ("baseline", "again", "solo")
         method = METHODS["autoregressive"] if plain else self.method
         settings = replace(self.settings, n_predict=n_predict or self.settings.n_predict)
         control = arm if arm in ("sabotage", "oracle") else "none"
         guesses = Guesses(control, answers, self.model.n_vocab, self.model.end_tokens)
-        trace = Trace(0, ctx.clock, tally)
+        trace = Trace(0, ctx.clock, tally, self._gauge)
         sampler = sampler or Sampler(self.model.n_vocab, self.config.temperature, seed, self.model.weigh)
-        source, lazy = (None, 0.0) if plain else (self.source, self.rollback.get("lazy_ns", 0.0))
-        decoder = Decoder(ctx, sampler, trace, settings, guesses, source, lazy)
+        drafts, lazy = (None, 0.0) if plain else (source or self.source, self.rollback.get("lazy_ns", 0.0))
+        decoder = Decoder(ctx, sampler, trace, settings, guesses, drafts, lazy)
         again = not plain and self.method.declaration(settings).repeats
         return Started(trace, _steps(method, decoder, task, number), len(task.prompts), again)
+
+    def measure(self, arm: str, task: Task, order: int, seed: int, number: int, n_predict: int,
+                answers: Sequence[Sequence[int]] = ((),), name: str = "") -> tuple[Run, Trace]:  # fmt: skip
+        """One run with its record, under another `name` than the arm's where it is a control. Raises `RecordError`."""
+        trace = self.run(arm, task, seed, number, answers, n_predict)
+        return self._row(trace, name or arm, task, order, seed, n_predict, self._around), trace
+
+    def measure_turns(self, arms: Sequence[str], task: Task, order: int, seed: int, number: int, n_predict: int,
+                      chunk: int) -> list[tuple[Run, Trace, list[Piece]]]:
+        """Some runs that take turns of `chunk` tokens, with their records, from place `order` of a block on."""
+        with undisturbed():
+            runs = [self.start(arm, task, seed, number + place, n_predict=n_predict) for place, arm in enumerate(arms)]
+            take_turns(runs, chunk)
+        around = self._around()  # one reading for all: they ran at once
+        return [
+            (self._row(run.trace, arm, task, order + place, seed, n_predict, lambda: around), run.trace, run.pieces())
+            for place, (arm, run) in enumerate(zip(arms, runs, strict=True))
+        ]
+
+    def _row(self, trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int, around: Around) -> Run:
+        return run_row(trace, arm, task, order, seed, n_predict, around, trace.gauged if self._gauge else math.nan)
 
     def renew(self) -> None:
         """All contexts anew: what one of them has over another by its place in memory is drawn again."""
@@ -212,6 +293,10 @@ class Arms:
             self.source.close()
         for ctx in self._contexts.values():
             ctx.close()
+
+
+AROUND = ("load", "other_cpus", "steal", "gpu_others", "power_w", "power_cap_w", "memory_mhz")
+"""Columns of a run that say what else ran, and under which limits."""
 
 
 def _steps(method: Method, decoder: Decoder, task: Task, number: int) -> Iterator[None]:
@@ -237,16 +322,9 @@ def undisturbed() -> Iterator[None]:
         gc.enable()
 
 
-AROUND = ("load", "other_cpus", "steal", "gpu_others")
-"""Columns of a run that say what else ran."""
-
-
 def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int,
-            sample: Callable[[], tuple[float, ...]]) -> Run:
-    """Record of a run that is over.
-
-    `sample` gives (clock in MHz, temperature in C, and what else ran) right after it.
-    """
+            sample: Around, energy: float = math.nan) -> Run:  # fmt: skip
+    """Record of a run that is over; `sample` is read right after it, `energy` is in joules."""
     clock_mhz, temp_c, *rest = sample()
     around: dict[str, Any] = dict(zip(AROUND, rest, strict=False))
     tally = trace.tally
@@ -260,5 +338,5 @@ def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict
         outside_decodes=outside.decodes, outside_tokens=outside.tokens, window_decodes=inside.decodes,
         window_tokens=inside.tokens, window_outputs=inside.outputs,
         beside_outside_tokens=tally.beside_outside.tokens, beside_window_decodes=tally.beside_inside.decodes,
-        beside_window_tokens=tally.beside_inside.tokens, **around,
+        beside_window_tokens=tally.beside_inside.tokens, energy_j=energy, **around,
     )  # fmt: skip

@@ -8,20 +8,27 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from bench.plan.config import Config
+from bench.plan.treatment import changes
+from bench.records.arms import APART
 from bench.records.rows import Piece, Run
 from bench.records.stopping import FIXED
-from bench.run.arms import Arms, Prompt, Task, run_row, undisturbed
+from bench.run.arms import REFERENCE, Arms, Prompt, Task
 from bench.run.draw_counts import Distribution
+from bench.run.kept import run_kept
+from bench.run.padded import compare_padded
 from bench.run.replay import Comparison, Shape, compare
-from bench.run.turns import take_turns
 from bench.run.until import Until, of_block
 from pti_loop.engine import Model
 from pti_loop.ledger import Trace
+from pti_loop.method import Method
+from pti_loop.settings import Settings
 
 Progress = Callable[[float, str], None]
 SINGLE = Shape(1, "sequences")
@@ -86,8 +93,95 @@ def own_noise(compared: list[Comparison]) -> dict[str, float]:
     }
 
 
+def forced(compared: Comparison) -> dict[str, Any]:
+    """How often a replay of the baseline's text says another token, and the largest gap there."""
+    return {"positions": len(compared.disagrees), "disagreements": sum(compared.disagrees),
+            "worst_gap": compared.worst_gap()}  # fmt: skip
+
+
+class Trial(Protocol):
+    """The arms of a contrast, wherever they are: what is told to run, and to say logits again."""
+
+    method: Method
+    settings: Settings
+    rollback: dict[str, Any]
+
+    @property
+    def guesses(self) -> bool:
+        """Whether the method proposes tokens that may be wrong."""
+
+    @property
+    def guessing(self) -> dict[str, Any]:
+        """What the drafter says of itself."""
+
+    @property
+    def shape(self) -> Shape:
+        """How the treatment decodes."""
+
+    @property
+    def reference(self) -> Shape:
+        """The shape that the baseline's own rounding is measured in."""
+
+    @property
+    def answers(self) -> int:
+        """Answers that the method decodes at once."""
+
+    def takes_turns(self) -> bool:
+        """Whether runs of the method may be open beside one of the baseline."""
+
+    @property
+    def made(self) -> int:
+        """How often the contexts were made."""
+
+    def renew(self) -> None:
+        """All contexts anew."""
+
+    def controls(self) -> list[str]:
+        """Arms that only the control blocks run."""
+
+    def run(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
+            n_predict: int = 0) -> Trace:
+        """One run of an arm that nobody keeps a record of."""
+
+    def measure(self, arm: str, task: Task, order: int, seed: int, number: int, n_predict: int,
+                answers: Sequence[Sequence[int]] = ((),), name: str = "") -> tuple[Run, Trace]:
+        """One run with its record."""
+
+    def measure_turns(self, arms: Sequence[str], task: Task, order: int, seed: int, number: int, n_predict: int,
+                      chunk: int) -> list[tuple[Run, Trace, list[Piece]]]:
+        """Some runs that take turns of `chunk` tokens, with their records."""
+
+    def replay(self, arm: str, prompt: Sequence[int], tokens: Sequence[int], shape: Shape) -> Iterator[np.ndarray]:
+        """Logits before each token of an answer, decoded on the arm's context in this shape."""
+
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """What the engine made of each arm's context."""
+
+    def close(self) -> None:
+        """Free the contexts."""
+
+
+def here(model: Model | None, config: Config, around: Callable[[], tuple[float, ...]],
+         gauge: Callable[[], float] | None = None) -> Callable[[Sequence[int]], Trial]:  # fmt: skip
+    """What opens all arms on one model of this process."""
+    assert model is not None, "arms that are elsewhere are opened by whoever has them there"
+    return lambda text: Arms(model, config, text, around, gauge)
+
+
+def further(prompts: list[Prompt], config: Config) -> list[Prompt]:
+    """Prompts of the wanted classes behind those of the blocks; none for independent answers."""
+    classes = config.measure.classes or sorted({prompt.kind for prompt in prompts})
+    pools = ([prompt for prompt in prompts if prompt.kind == kind] for kind in classes)
+    first = config.measure.per_class
+    found = [prompt for pool in pools for prompt in pool[first : first + config.measure.texts]]
+    return [] if config.method.spec.answers == "independent" else found
+
+
 class Contrast:
     """The runs of one cell. `sample` reads (clock MHz, temperature C); `progress` hears the share that is done.
+
+    The arms are on `model`, in this process. Where they are elsewhere (`bench.run.sides`), `open_arms` opens them, once
+    it is told a text that the method may be tried on.
 
     Prompts come in an order drawn from `name`, and so do the arms of each block, of which half begin with the baseline.
     One prompt is decoded before anything else has seen it, again, and once more in the end: what a method carries over
@@ -96,9 +190,10 @@ class Contrast:
     the rule says that they are enough.
     """
 
-    def __init__(self, model: Model, config: Config, prompts: list[Prompt], name: str,
-                 sample: Callable[[], tuple[float, ...]], progress: Progress) -> None:
-        self.model, self.config, self.sample, self.progress = model, config, sample, progress
+    def __init__(self, model: Model | None, config: Config, prompts: list[Prompt], name: str,
+                 sample: Callable[[], tuple[float, ...]], progress: Progress,
+                 open_arms: Callable[[Sequence[int]], Trial] | None = None) -> None:  # fmt: skip
+        self.config, self.progress, self.prompts = config, progress, prompts
         self.order = random.Random(name)
         self.plan = tasks(prompts, config, independent=config.method.spec.answers == "independent")
         self.tasks: list[Task] = []
@@ -107,14 +202,14 @@ class Contrast:
         self._plan_pass()
         self.carried = self.tasks[-1]
         unseen = (prompt for prompt in prompts if prompt not in self.carried.prompts)
-        self.arms = Arms(model, config, next(unseen, unlike(prompts[0])).tokens)
+        self.arms = (open_arms or here(model, config, sample))(next(unseen, unlike(prompts[0])).tokens)
         takes = config.measure.chunk and self.arms.takes_turns()
         self.turning = TURNING if takes else ()
         self.result = Result()
         self.texts: dict[tuple[int, int, str], Trace] = {}
 
-    def run(self) -> Result:
-        """Warm up, run the blocks, replay the differences. The contexts are freed in the end."""
+    def run(self, close: bool = True) -> Result:
+        """Warm up, run the blocks, replay the differences. The contexts are freed in the end, unless they are kept."""
         try:
             self._warm_up()
             self._carry(0)
@@ -123,17 +218,23 @@ class Contrast:
             controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
             facts = self.result.facts
             facts["stopping"] = self._blocks(again, controlled)
+            facts["untimed"] = self._untimed(further(self.prompts, self.config))
             self._carry(2)
+            if isinstance(self.arms, Arms):
+                run_kept(self.arms, self.carried, self.prompts, self.config.n_predict, self._kept)
             self._carried_last()
             facts["turns"] = {"chunk": self.config.measure.chunk if self.turning else 0, "arms": list(self.turning)}
             facts["engine"] = self.arms.facts()
             facts["rollback"] = self.arms.rollback
-            facts["drafter"] = self.arms.source.facts() if self.arms.source else {}
+            facts["drafter"] = self.arms.guessing
             facts["lossless"], facts["noise"] = self._replays()
+            if isinstance(self.arms, Arms) and not changes(self.config):  # a changed setting is graded by its own rule
+                facts["padded"] = compare_padded(self.arms, self._graded(controlled))
             if self.config.measure.distribution and self.config.temperature > 0:
                 self._count_draws()
         finally:
-            self.arms.close()
+            if close:
+                self.arms.close()
         return self.result
 
     def _plan_pass(self) -> None:
@@ -164,13 +265,27 @@ class Contrast:
             self._plan_pass()
         return rule.facts(why) if rule else {"why": why, "seconds": time.monotonic() - began}
 
+    def _untimed(self, prompts: Sequence[Prompt]) -> list[dict[str, Any]]:
+        """What the treatment does with further prompts: tokens and rounds by their shape, and no time."""
+        rows = []
+        for place, prompt in enumerate(prompts):
+            task = Task(len(self.tasks) + 1 + place, (prompt,))
+            trace = self.arms.run("treatment", task, self._seed(task, 0), -1)
+            shapes = Counter((row.width, row.redecoded) for row in trace.rounds())
+            rows.append({"prompt": prompt.id, "class": prompt.kind, "tokens": trace.n_distinct, "rounds": [
+                {"width": width, "redecoded": again, "count": count} for (width, again), count in sorted(shapes.items())
+            ]})  # fmt: skip
+        return rows
+
     def _carried_last(self) -> None:
         """The carried prompt's block is behind all others, whose number shows only in the end."""
         rows = self.result.tables["runs"]
-        rows[:] = [replace(row, block=len(self.tasks)) if row.arm == "carry" else row for row in rows]
+        last = {arm: len(self.tasks) + place for place, arm in enumerate(APART)}
+        rows[:] = [replace(row, block=last.get(row.arm, row.block)) for row in rows]
 
     def _count_draws(self) -> None:
         """The distribution test's runs, from the prefix that suits it best of those that the treatment came by."""
+        assert isinstance(self.arms, Arms), "the plan refuses the test where each arm has a process of its own"
         found = [(self.tasks[block], trace) for (block, _, arm), trace in self.texts.items() if arm == "treatment"]
         test = Distribution(self.arms, self.config, found, self.progress)
         self.result.tables["counts"], self.result.facts["distribution"] = test.run()
@@ -212,27 +327,30 @@ class Contrast:
         task, seed = replace(self.carried, block=len(self.tasks)), self._seed(self.carried, 0)
         self._measure("carry", task, order, seed, self.config.n_predict)
 
+    def _kept(self, order: int) -> None:
+        """The carried prompt, with whatever the method has kept."""
+        self._measure("kept", self.carried, order, self._seed(self.carried, 0), self.config.n_predict)
+
+    def _graded(self, blocks: Iterable[int]) -> list[tuple[Task, int]]:
+        """Tasks of these blocks, each with the seed of its first turn."""
+        return [(self.tasks[block], self._seed(self.tasks[block], 0)) for block in sorted(blocks)]
+
     def _measure(self, arm: str, task: Task, order: int, seed: int, length: int,
                  known: Sequence[Sequence[int]] = ((),)) -> Trace:  # fmt: skip
         """Run an arm once and keep it."""
         number = len(self.result.tables["runs"])
-        trace = self.arms.run("treatment" if arm == "carry" else arm, task, seed, number, known, length)
-        row = run_row(trace, arm, task, order, seed, length, self.sample)
-        self.result.add(replace(row, context=self.arms.made - 1), trace)
+        held = "treatment" if arm in APART else arm
+        run, trace = self.arms.measure(held, task, order, seed, number, length, known, arm)
+        self.result.add(replace(run, context=self.arms.made - 1), trace)
         return trace
 
     def _in_turns(self, arms: Sequence[str], task: Task, first: int, seed: int) -> None:
         """Run some arms that take turns, from place `first` of the block on, and keep them."""
         number, length = len(self.result.tables["runs"]), self.config.n_predict
-        with undisturbed():
-            runs = [self.arms.start(arm, task, seed, number + place, n_predict=length)
-                    for place, arm in enumerate(arms)]  # fmt: skip
-            take_turns(runs, self.config.measure.chunk)
-        around = self.sample()  # one reading for all: they ran at once
-        for place, (arm, run) in enumerate(zip(arms, runs, strict=True)):
-            row = run_row(run.trace, arm, task, first + place, seed, length, lambda: around)
-            self.result.add(replace(row, context=self.arms.made - 1), run.trace, run.pieces())
-            self.texts[task.block, seed - self._seed(task, 0), arm] = run.trace
+        found = self.arms.measure_turns(arms, task, first, seed, number, length, self.config.measure.chunk)
+        for run, trace, pieces in found:
+            self.result.add(replace(run, context=self.arms.made - 1), trace, pieces)
+            self.texts[task.block, seed - self._seed(task, 0), run.arm] = trace
 
     def _block(self, task: Task, again: bool, controls: bool) -> None:
         if task.block in self.anew:
@@ -284,7 +402,7 @@ class Contrast:
         compared: list[Comparison] = []
         noisy = min(self.config.measure.noise_prompts, len(self.tasks))
         for task in self.tasks[:noisy]:
-            compared.append(self._compare("treatment", task, 0, 0))
+            compared.append(self._compare(self.rounding, task, 0, 0))
         rows: list[dict[str, Any]] = []
         for (block, replicate, arm), trace in self.texts.items():
             if arm != "baseline":
@@ -295,21 +413,22 @@ class Contrast:
             "cdf": max((max(item.cdf_noise) for item in compared if item.cdf_noise), default=0.0),
             "positions": sum(len(item.logit_noise) for item in compared),
             "disagreements": sum(sum(item.disagrees) for item in compared),
-            "widths": [1, self._shape("treatment").width],
+            "widths": [1, self._shape(self.rounding).width], "of": self.rounding,
         }
 
     def _shape(self, arm: str) -> Shape:
         if arm in ("again", "solo"):
             return SINGLE
-        return Shape(self.arms.method.width(self.arms.settings), self.arms.method.layout(self.arms.settings))
+        return self.arms.reference if arm == REFERENCE else self.arms.shape
 
     def _compare(self, arm: str, task: Task, replicate: int, answer: int,
                  first: tuple[int, int] | None = None, shape: Shape | None = None) -> Comparison:
         tokens = self.texts[task.block, replicate, "baseline"].text(answer)
+        prompt = task.prompts[answer].tokens
         return compare(
-            (self.arms.probe("baseline"), SINGLE), (self.arms.probe(arm), shape or self._shape(arm)),
-            task.prompts[answer].tokens, tokens, temperature=self.config.temperature,
-            seed=self._seed(task, replicate), answer=answer, first=first,
+            self.arms.replay("baseline", prompt, tokens, SINGLE),
+            self.arms.replay(arm, prompt, tokens, shape or self._shape(arm)), tokens,
+            temperature=self.config.temperature, seed=self._seed(task, replicate), answer=answer, first=first,
         )  # fmt: skip
 
     def _differences(self, task: Task, replicate: int, arm: str, trace: Trace) -> Iterator[dict[str, Any]]:
@@ -323,24 +442,37 @@ class Contrast:
             }  # fmt: skip
             first = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), None)
             if first is not None:
-                compared = [self._compare(arm, task, replicate, answer, (first, right[first]), shape)
-                            for shape in self._shape(arm).phases]  # fmt: skip
-                row["own_noise"] = own_noise(compared)
-                self._follow(row, first, left, right, compared)
+                compared = self._phases(arm, task, replicate, answer, (first, right[first]))
+                rounding = compared
+                if self.rounding != "treatment" and arm != "again":
+                    rounding = self._phases(self.rounding, task, replicate, answer, (first, right[first]))
+                row["own_noise"] = own_noise(rounding)
+                self._follow(row, first, left, right, compared, rounding)
             yield row
 
+    def _phases(self, arm: str, task: Task, replicate: int, answer: int, first: tuple[int, int]) -> list[Comparison]:
+        """An arm's replays, one for each row of its window that the first position may be."""
+        return [self._compare(arm, task, replicate, answer, first, shape) for shape in self._shape(arm).phases]
+
+    @property
+    def rounding(self) -> str:
+        """Whose decodes beside the baseline's are rounding: the treatment's own, unless a build or a setting is tried.
+
+        What that moves is what the grade is about, and excuses nothing.
+        """
+        return REFERENCE if changes(self.config) else "treatment"
+
     def _follow(self, row: dict[str, Any], first: int, left: list[int], right: list[int],
-                phases: list[Comparison]) -> None:
+                phases: list[Comparison], rounding: list[Comparison]) -> None:
         """The gaps and the noise of the position itself, from the phase that comes nearest to the arm's own token."""
         compared = max(phases, key=lambda one: one.arm_gap[first])
-        noise = [one.cdf_noise if self.config.temperature else one.logit_noise for one in phases]
+        noise = [one.cdf_noise if self.config.temperature else one.logit_noise for one in rounding]
         row["first_difference"] = {
             "position": first, "token_baseline": left[first], "token_arm": right[first],
             "gap_baseline": compared.baseline_gap[first], "gap_arm": compared.arm_gap[first],
             "noise": max(one[first] for one in noise),
             "quantity": "logit_gap" if self.config.temperature == 0 else "cdf_distance",
         }  # fmt: skip
-        row["teacher_forced"] = {
-            "positions": len(compared.disagrees), "disagreements": sum(compared.disagrees),
-            "worst_gap": compared.worst_gap(),
-        }  # fmt: skip
+        row["teacher_forced"] = forced(compared if rounding is phases else rounding[0])
+        if rounding is not phases:
+            row["arm_forced"] = forced(compared)

@@ -6,7 +6,7 @@ writes the gaps and the measured noise, and the judge compares them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -79,16 +79,16 @@ class Comparison:
         return max((max(left, right) for left, right, differs in pairs if differs), default=0.0)
 
 
-def compare(baseline: tuple[Context, Shape], arm: tuple[Context, Shape], prompt: Sequence[int], tokens: Sequence[int],
-            *, temperature: float, seed: int, answer: int, first: tuple[int, int] | None = None) -> Comparison:
-    """Replay `tokens` in both shapes. `first` is (position, token) where the arm's own text left them.
+def compare(baseline: Iterable[np.ndarray], arm: Iterable[np.ndarray], tokens: Sequence[int], *, temperature: float,
+            seed: int, answer: int, first: tuple[int, int] | None = None) -> Comparison:
+    """Two replays of `tokens`, row by row. `first` is (position, token) where the arm's own text left them.
 
     There the gaps are those to that token; elsewhere, to what the arm's replay says on the given prefix. At temperature
     0 a gap is in logits; above, it is the distance of the draw's random number to the interval of the cumulative
     distribution that would have given the other token.
     """
     result = Comparison([], [], [], [], [])
-    rows = zip(replay(*_args(baseline, prompt, tokens)), replay(*_args(arm, prompt, tokens)), tokens, strict=True)
+    rows = zip(baseline, arm, tokens, strict=True)
     for position, (left, right, token) in enumerate(rows):
         result.logit_noise.append(_pair_noise(left, right))
         if temperature == 0:
@@ -106,12 +106,6 @@ def compare(baseline: tuple[Context, Shape], arm: tuple[Context, Shape], prompt:
         result.arm_gap.append(gaps[1])
         result.disagrees.append(drawn != token)
     return result
-
-
-def _args(side: tuple[Context, Shape], prompt: Sequence[int],
-          tokens: Sequence[int]) -> tuple[Context, Sequence[int], Sequence[int], Shape]:  # fmt: skip
-    ctx, shape = side
-    return ctx, prompt, tokens, shape
 
 
 def _pair_noise(left: np.ndarray, right: np.ndarray) -> float:

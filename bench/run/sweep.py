@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import UserError, is_own
-from bench.host import device_lock, process_group
+from bench.host import builds, device_lock, process_group
 from bench.host.device_lock import DeviceLocks
 from bench.plan.cells import Cell, cells
 from bench.plan.compose import compose_points
 from bench.plan.config import Config
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
+from bench.plan.treatment import changes, is_apart
 from bench.records.cells import check_writable, read_status, write_cell
 from bench.records.partial_cells import clear_leftovers
 from bench.run import engines
@@ -40,6 +41,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _LAST_WORDS = 3
 _ROOM = 1 << 20
 """Bytes that a record may well need."""
+MOST_OF_MEMORY = 0.7
+"""What two copies of the weights may take of it."""
 HUNG = "said nothing for"
 NEWER = "a later release of pti-bench wrote it; update, or measure into another folder with results=FOLDER"
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
@@ -76,17 +79,29 @@ def prepare(overrides: Sequence[str]) -> tuple[list[Cell], list[Config], dict[st
     check_writable(root)
     for config in configs:
         config.engine.threads = cpus.check_threads(config.engine.threads or cpus.available_cpus())
+        if threads := config.treatment.engine.threads:
+            cpus.check_threads(threads)
         check_peers(config)
         engines.engine(config.model.engine).check_installed()
     weights = check_models(configs)
     environments, planned = {}, []
-    for engine in dict.fromkeys(config.model.engine for config in configs):
-        found = provenance.environment(first.machine or "", first.engine.threads, engines.engine(engine).build(),
-                                       ENGINES[engine].packages)  # fmt: skip
-        own = [config for config in configs if config.model.engine == engine]
-        planned += cells(own, root, found["machine"]["name"], found["engine"]["build"], weights)
-        environments[engine] = found
+    names = {build: str(builds.facts(build)["build"]) for build in _on_trial(configs)}
+    for engine, build in dict.fromkeys((config.model.engine, config.engine.build) for config in configs):
+        facts = engines.engine(engine).build() if build == builds.STOCK else builds.facts(build)
+        found = provenance.environment(first.machine or "", first.engine.threads, facts, ENGINES[engine].packages)
+        own = [config for config in configs if (config.model.engine, config.engine.build) == (engine, build)]
+        planned += cells(own, root, found["machine"]["name"], found["engine"]["build"], weights, names)
+        environments[f"{engine} {build}"] = found
     return planned, configs, environments
+
+
+def _on_trial(configs: Sequence[Config]) -> list[str]:
+    """The builds that some treatment has in place of its baseline's."""
+    return list(dict.fromkeys(str(build) for config in configs if (build := changes(config).get("build"))))
+
+
+def _environment_of(cell: Cell) -> str:
+    return f"{cell.engine} {cell.builds.get('baseline', builds.STOCK)}"
 
 
 def check_models(configs: Iterable[Config]) -> dict[Path, str]:
@@ -113,7 +128,7 @@ def check_models(configs: Iterable[Config]) -> dict[Path, str]:
 
 def _check_room(config: Config, file: GgufFile, room: int) -> None:
     """Raise `UserError` when a cell holds more than `room` bytes at once. A device checks its own memory."""
-    n_ctx = config.engine.n_ctx
+    n_ctx = config.engine.n_ctx + config.depth
     runs = engines.engine(config.model.engine)
     kv = runs.kv_bytes_per_token(file, config) * n_ctx
     need = (kv + file.state_bytes_per_sequence()) * (config.streams + 2)
@@ -150,7 +165,7 @@ def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
         with Progress(todo, len(outcome.kept), configs[0].limit) as progress:
             for place, cell in enumerate(todo):
                 progress.start(cell)
-                status = run_cell(cell, environments[cell.engine], progress)
+                status = run_cell(cell, environments[_environment_of(cell)], progress)
                 progress.finish(cell, status)
                 if status["state"] == "failed":
                     outcome.failed.append((cell, status["reason"]))
@@ -191,16 +206,21 @@ def run_cell(cell: Cell, environment: dict[str, Any], progress: Progress) -> dic
 
     KeyboardInterrupt ends the child and leaves no trace of the cell.
     """
+    if "treatment" in cell.builds or cell.config.get("treatment", {}).get("engine", {}).get("build"):
+        environment = environment | {"treatment": builds.facts(cell.builds.get("treatment", builds.STOCK))}
     # Points of a sweep may differ in these.
     environment = environment | {"threads": cell.config["engine"]["threads"], "device": _device(cell)}
+    if programs := _programs(cell):
+        environment["programs"] = programs
     job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path),
            "peers": cell.peers, "files": {key: str(path) for key, path in cell.files.items()},
-           "folder": str(cell.folder.resolve()), "environment": environment}  # fmt: skip
+           "builds": cell.builds, "together": _both_fit(cell), "folder": str(cell.folder.resolve()),
+           "environment": environment}  # fmt: skip
     stamp = _stamp(cell)
     child = subprocess.Popen(
         [sys.executable, "-m", "bench.run.cell_process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True,
-        env=os.environ | _CHILD | device_lock.for_child(), pass_fds=device_lock.held(),
+        env=os.environ | _CHILD | device_lock.for_child() | _build_environment(cell), pass_fds=device_lock.held(),
         preexec_fn=process_group.dies_with_parent(),
     )  # fmt: skip
     try:
@@ -218,6 +238,37 @@ def run_cell(cell: Cell, environment: dict[str, Any], progress: Progress) -> dic
     except OSError as error:  # the others are tried all the same, and this one is missing, so it runs again
         status["reason"] += f"; and no record of it can be written ({error.strerror or error})"
     return status
+
+
+def _build_environment(cell: Cell) -> dict[str, str]:
+    """What the child needs to load the baseline's build, which is the treatment's where they share a process.
+
+    Nothing where each has its own: a child without any would hand its own down to the usual build.
+    """
+    from bench.run.worker import config_of
+
+    if is_apart(config_of(cell.config)):
+        return {}
+    return builds.child_environment(builds.folder_of(cell.builds.get("baseline", builds.STOCK)))
+
+
+def _both_fit(cell: Cell) -> bool:
+    """Whether the model fits twice into the memory that it is loaded into, with half of it to spare for the caches."""
+    from bench.host import memory, provenance
+    from bench.run.worker import config_of
+    from pti_loop.gguf import file as gguf_file
+
+    room = memory.usable_memory()
+    if _offloads(config_of(cell.config)):
+        room = sum(int(gpu["memory_bytes"]) for gpu in provenance.gpus()) or room
+    return bool(2 * gguf_file.read(cell.model_path).file_bytes < MOST_OF_MEMORY * room)
+
+
+def _programs(cell: Cell) -> dict[str, str]:
+    """SHA-256 of the programs that run beside the loop, by name: a version says nothing of one that was changed."""
+    from pti_loop.gguf.file_hash import sha256_of
+
+    return {name: sha256_of([Path(path)]) for name, path in cell.peers.items() if path and Path(path).is_file()}
 
 
 def _device(cell: Cell) -> str:

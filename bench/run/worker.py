@@ -7,18 +7,33 @@ cell, not the sweep. It imports neither pandas nor Hydra.
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError, innermost_frame
-from bench.plan.config import Config, EngineConfig, MeasureConfig, MethodConfig, ModelConfig, PeersConfig, PromptsConfig
+from bench.plan.config import (
+    Config,
+    EngineConfig,
+    MeasureConfig,
+    MethodConfig,
+    ModelConfig,
+    PeersConfig,
+    PromptsConfig,
+    TreatedEngineConfig,
+    TreatmentConfig,
+)
+from bench.plan.treatment import is_apart, treated
 from bench.records.cells import write_cell
-from bench.run.arms import Prompt
+from bench.run.arms import Around, Prompt
+from bench.run.contrast import Contrast, here
 from bench.run.engines import engine, offloads
-from pti_loop.engine import Model
+from bench.run.side_words import About
+from pti_loop.engine import EngineError, Model
 from pti_loop.gguf.file import GgufFile
 
 _GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfig, "measure": MeasureConfig,
@@ -34,6 +49,8 @@ _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.
 def config_of(values: dict[str, Any]) -> Config:
     """Config from the plain values of a job."""
     known = {key: value for key, value in values.items() if key in Config.__dataclass_fields__}
+    if "treatment" in known:
+        known["treatment"] = TreatmentConfig(TreatedEngineConfig(**known["treatment"]["engine"]))
     known["measure"] = {"sharp": False} | dict(known.get("measure") or {})  # left out where it is off
     if "method" in known:
         known["method"] = {key: known["method"][key] for key in ("name", "parameters")}
@@ -47,47 +64,134 @@ def progress(share: float, label: str) -> None:
 
 def measure_cell(job: dict[str, Any]) -> Measured:
     """Measure one cell. Returns (facts, tables)."""
-    from bench.host.clocks import Clocks
-    from bench.host.neighbours import Neighbours
     from bench.run.sharp import grade_sharp
     from pti_loop.gguf import file as gguf_file
 
-    config = config_of(job["config"])
-    for key, path in job["files"].items():
-        config.method.parameters[key] = path
-    file = gguf_file.read(job["model_path"])
+    config, file = job_config(job), gguf_file.read(job["model_path"])
+    if is_apart(config):
+        return _apart(config, file, job)
     progress(0.02, "loading the model")
     runs = engine(config.model.engine)
     model = runs.load(config, job["model_path"])
     sizes = runs.sizes(model, file, config)
-    speed = _read_speed(model, config, sizes["step_bytes"], repeats=9)
-    clocks = Clocks("gpu" if model.facts()["layers_offloaded"] else "cpu")
-
-    neighbours = Neighbours(clocks.device)
-
-    def sample() -> tuple[float, ...]:
-        now, around = clocks.sample(), neighbours.look()
-        return now.clock_mhz, now.temp_c, around.load, around.other_cpus, around.steal, around.gpu_others
-
-    body = _profile if job["kind"] == "profile" else _contrast
-    facts, tables = body(model, config, job, sizes, sample)
-    again = _read_speed(model, config, sizes["step_bytes"], repeats=4)
-    if speed and again:
-        speed["repeats"] += again["repeats"]
-        speed["read_gb_s"] = max(speed["read_gb_s"], again["read_gb_s"])
-    facts |= {"model": _model_facts(model, file, config) | sizes, "bandwidth": speed, "clocks": clocks.note,
+    speed = read_speed(model, config, sizes["step_bytes"], repeats=9)
+    sample, gauge, note = readers(model)
+    prompts = [] if job["kind"] == "profile" else tokenized(model, config)
+    if job["kind"] == "profile":
+        facts, tables = _profile(model, config, job, sizes)
+    else:
+        _set_contexts(config)
+        opened = here(model, config, sample, gauge)
+        result = Contrast(None, config, prompts, job["cell"], sample, progress, opened).run()
+        facts, tables = _with_memory(result.facts), result.tables
+    again = read_speed(model, config, sizes["step_bytes"], repeats=4)
+    about = _model_facts(model.facts(), file, config) | sizes
+    facts |= {"model": about | _treated_sizes(config, file), "bandwidth": _best(speed, again), "clocks": note,
               "process": _process(facts, config.temperature)}  # fmt: skip
-    prompts = tokenized(model, config) if job["kind"] == "contrast" else []
     on_card = bool(model.facts()["layers_offloaded"])
     model.close()
-    if prompts:
+    if job["kind"] == "contrast":
         sharp = grade_sharp(runs, config, prompts, file, job["cell"], on_card, progress)
         facts |= {"sharp": sharp.facts} if sharp.facts else {}
         tables |= {"sharp": sharp.rows}
     return facts, tables
 
 
-def _read_speed(model: Model, config: Config, step_bytes: int, repeats: int) -> dict[str, Any]:
+def job_config(job: dict[str, Any]) -> Config:
+    """The configuration of a job, with the paths of the method's files."""
+    config = config_of(job["config"])
+    for key, path in job["files"].items():
+        config.method.parameters[key] = path
+    return config
+
+
+def load_side(job: dict[str, Any]) -> tuple[Model, Config, dict[str, Any], list[Prompt]]:
+    """The model as one side of a contrast has it, with that side's configuration, sizes and prompts."""
+    from pti_loop.gguf import file as gguf_file
+
+    config = job_config(job)
+    runs = engine(config.model.engine)
+    own = treated(config) if job["side"] == "treatment" else config
+    model = runs.load(own, job["model_path"])
+    sizes = runs.sizes(model, gguf_file.read(job["model_path"]), config)
+    return model, config, sizes, tokenized(model, config)
+
+
+def _apart(config: Config, file: GgufFile, job: dict[str, Any]) -> Measured:
+    """Measure a cell each side of whose contrast has a process. This one loads no engine."""
+    from bench.host import builds
+    from bench.run.sides import BASELINE, TREATMENT, Side, Sides
+
+    sides = {name: Side(name, builds.child_environment(builds.folder_of(job["builds"].get(name, builds.STOCK))))
+             for name in (BASELINE, TREATMENT)}  # fmt: skip
+    together = job["together"]
+    arms = Sides(sides, config, job, together)
+    try:
+        progress(0.02, "loading the model twice" if together else "loading the model")
+        about = arms.load()
+        check_builds(arms.about, job["environment"])
+        size = about.sizes["step_bytes"]
+        speed = arms.read_speed(size, 9)
+        _set_contexts(config)
+        result = Contrast(None, config, about.prompts, job["cell"], lambda: (), progress, arms.open)
+        found = result.run(close=False)
+        again = arms.read_speed(size, 4)
+    finally:
+        arms.close()
+    kept = arms.kept()
+    facts = _with_memory(found.facts) | {
+        "model": _model_facts(about.model, file, config) | about.sizes | _treated_sizes(config, file),
+        "bandwidth": _best(speed, again), "clocks": about.clocks, "sides": "together" if together else "in turn",
+    }  # fmt: skip
+    used = {key: sum(one["process"][key] for one in kept.values()) for key in ("peak_rss_bytes", "anonymous_bytes")}
+    facts["process"] = used | {"engine_buffer_bytes": _buffers(facts)}
+    facts["log"] = "".join(f"{name}:\n{one['log']}" for name, one in kept.items())
+    return facts, found.tables
+
+
+def check_builds(about: Mapping[str, About], environment: Mapping[str, Any]) -> None:
+    """Raise `EngineError` where a side has loaded other libraries than those that the record will name."""
+    for side, told in about.items():
+        wanted = (environment.get(side) or environment["engine"])["build"]
+        if told.build != wanted:
+            raise EngineError(f"the {side}'s side has loaded the build {told.build}, and {wanted} was asked for")
+
+
+def readers(model: Model) -> tuple[Around, Callable[[], float] | None, str]:
+    """What reads the sensors right after a run, the counter of joules where there is one, and what is not told here."""
+    from bench.host.clocks import Clocks
+    from bench.host.energy import Meter
+    from bench.host.neighbours import Neighbours
+
+    device = "gpu" if model.facts()["layers_offloaded"] else "cpu"
+    clocks, meter = Clocks(device), Meter(device)
+    neighbours = Neighbours(clocks.device)
+
+    def sample() -> tuple[float, ...]:
+        now, around, limits = clocks.sample(), neighbours.look(), meter.limits()
+        return (now.clock_mhz, now.temp_c, around.load, around.other_cpus, around.steal, around.gpu_others,
+                limits.power_w, limits.power_cap_w, limits.memory_mhz)  # fmt: skip
+
+    return sample, None if math.isnan(meter.joules()) else meter.joules, clocks.note
+
+
+def _best(speed: dict[str, Any], again: dict[str, Any]) -> dict[str, Any]:
+    """Two readings of one bandwidth as one."""
+    if not speed or not again:
+        return speed
+    return speed | {"repeats": [*speed["repeats"], *again["repeats"]],
+                    "read_gb_s": max(speed["read_gb_s"], again["read_gb_s"])}  # fmt: skip
+
+
+def _treated_sizes(config: Config, file: GgufFile) -> dict[str, Any]:
+    """Bytes of a token in the treatment's cache, where its format is another one."""
+    own = treated(config)
+    if (own.engine.type_k, own.engine.type_v) == (config.engine.type_k, config.engine.type_v):
+        return {}
+    return {"treated_kv_bytes_per_token": engine(config.model.engine).kv_bytes_per_token(file, own)}
+
+
+def read_speed(model: Model, config: Config, step_bytes: int, repeats: int) -> dict[str, Any]:
     """Read bandwidth of the memory that holds the weights; empty when they are divided, or nothing can tell."""
     from bench.host import bandwidth, device_bandwidth
 
@@ -102,7 +206,7 @@ def _read_speed(model: Model, config: Config, step_bytes: int, repeats: int) -> 
 
 
 def tokenized(model: Model, config: Config) -> list[Prompt]:
-    """The prompts with their ids. Raises `UserError` when one does not fit a stream's context."""
+    """The prompts with their ids, each behind `depth` tokens. Raises `UserError` where one does not fit a stream."""
     room = config.engine.n_ctx - config.n_predict - config.streams
     prompts = [Prompt(item["id"], item["class"], tuple(model.tokenize(item["text"]))) for item in config.prompts.items]
     for prompt in prompts:
@@ -112,25 +216,33 @@ def tokenized(model: Model, config: Config) -> list[Prompt]:
                 f"prompt '{prompt.id}' has {len(prompt.tokens)} tokens; with n_predict={config.n_predict} a stream "
                 f"needs {need} and engine.n_ctx={config.engine.n_ctx}; set engine.n_ctx={need}"
             )
-    return prompts
+    return [replace(prompt, tokens=behind(prompt.tokens, prompts, config.depth)) for prompt in prompts]
 
 
-def _contrast(model: Model, config: Config, job: dict[str, Any], sizes: dict[str, Any],
-              sample: Callable[[], tuple[float, ...]]) -> Measured:  # fmt: skip
-    from bench.run.contrast import Contrast
+def behind(tokens: Sequence[int], prompts: Sequence[Prompt], depth: int) -> tuple[int, ...]:
+    """A prompt behind `depth` tokens of all the prompts' own text, over and over; as it is where that is 0.
 
+    A token that every prompt begins with is the model's mark of a beginning, and stands there alone.
+    """
+    if not depth:
+        return tuple(tokens)
+    mark = len(prompts) > 1 and len({prompt.tokens[0] for prompt in prompts}) == 1
+    text = [token for prompt in prompts for token in prompt.tokens[mark:]]
+    filling = [*tokens[:mark], *(text * (depth // len(text) + 1))][:depth]
+    return (*filling, *tokens[mark:])
+
+
+def _set_contexts(config: Config) -> None:
     if not config.measure.contexts:
         config.measure.contexts = CONTEXTS_ON_A_GPU if offloads(config) else 1
-    result = Contrast(model, config, tokenized(model, config), job["cell"], sample, progress).run()
+
+
+def _with_memory(facts: dict[str, Any]) -> dict[str, Any]:
     names = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
-    result.facts["memory"] = {
-        arm: {name: facts[name] for name in names} for arm, facts in result.facts["engine"].items()
-    }
-    return result.facts, result.tables
+    return facts | {"memory": {arm: {name: one[name] for name in names} for arm, one in facts["engine"].items()}}
 
 
-def _profile(model: Model, config: Config, job: dict[str, Any], sizes: dict[str, Any],
-             sample: Callable[[], tuple[float, ...]]) -> Measured:  # fmt: skip
+def _profile(model: Model, config: Config, job: dict[str, Any], sizes: dict[str, Any]) -> Measured:
     from bench.run import step_times
     from bench.run.peer_programs import compare_with_peers
 
@@ -155,10 +267,10 @@ def _held() -> dict[str, int]:
     return held | ({"card_bytes": card.used} if card else {})
 
 
-def _model_facts(model: Model, file: GgufFile, config: Config) -> dict[str, Any]:
+def _model_facts(model: dict[str, Any], file: GgufFile, config: Config) -> dict[str, Any]:
     return {
         "name": config.model.name, "sha256": file.sha256(), "architecture": file.architecture,
-        "file_bytes": file.file_bytes, "memory_note": file.memory_note, "synthetic": file.synthetic, **model.facts(),
+        "file_bytes": file.file_bytes, "memory_note": file.memory_note, "synthetic": file.synthetic, **model,
     }  # fmt: skip
 
 
@@ -168,12 +280,13 @@ def _process(facts: dict[str, Any], temperature: float) -> dict[str, Any]:
     from pti_loop.sampling import drawn_by
 
     used = process_memory()
-    buffers = sum(
-        engine[name] for engine in facts.get("engine", {}).values()
-        for name in ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
-    )  # fmt: skip
-    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": buffers,
+    return {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous, "engine_buffer_bytes": _buffers(facts),
             "draws": drawn_by() if temperature else "argmax"}  # fmt: skip
+
+
+def _buffers(facts: dict[str, Any]) -> int:
+    names = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
+    return sum(one[name] for one in facts.get("engine", {}).values() for name in names)
 
 
 def run(job: dict[str, Any]) -> int:
@@ -191,7 +304,7 @@ def run(job: dict[str, Any]) -> int:
     environment = job["environment"] | {"time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     write_cell(
         Path(job["folder"]), config=job["config"], env=environment,
-        status=status, facts=facts, tables=tables, log=_engine_log(),
+        status=status, facts=facts, tables=tables, log=facts.pop("log", None) or engine_log(),
     )  # fmt: skip
     return 0
 
@@ -206,7 +319,7 @@ def _status_of(error: Exception) -> dict[str, Any]:
     return {"state": "failed", "reason": f"{type(error).__name__}: {error} ({innermost_frame(error)})"}
 
 
-def _engine_log() -> str:
+def engine_log() -> str:
     """llama.cpp's log without the folders of model files: records travel, and a folder tells about a machine only."""
     from pti_loop.llama import model as llama
 

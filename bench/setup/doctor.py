@@ -79,6 +79,7 @@ def findings() -> Iterator[Finding]:
     if decode is None or decode.ok:
         yield from _engine()
     yield from (_model_line("model found", path) for path in others)
+    yield from _builds(model)
     yield _writable(ROOT / "results")
     yield from _tools()
     yield from _limits()
@@ -114,11 +115,37 @@ def _engine() -> Iterator[Finding]:
             yield Finding("gpu", None, f"{text}; run `make setup BACKEND={backend.lower()}`")
 
 
-def decode_check(model: Path, native: bool, run: Callable[..., Any] = subprocess.run) -> Finding:
-    """One decode in a child process; its death becomes a sentence with the command that mends it."""
+def _builds(model: Path | None) -> Iterator[Finding]:
+    """The builds of `builds/`, each loaded and tried in child processes. None of them is needed."""
+    from bench.errors import UserError
+    from bench.host import builds
+
+    for name, folder in builds.listed().items():
+        try:
+            facts = builds.facts(name)
+        except UserError as error:
+            yield Finding(f"build {name}", None, str(error))
+            continue
+        told = ", ".join(filter(None, (facts["build"], facts["compiler"])))
+        decode = decode_check(model, True, folder=folder) if model else None
+        if decode and not decode.ok:
+            yield Finding(f"build {name}", None, f"{told}: it loads, and {decode.text}")
+        else:
+            yield Finding(f"build {name}", True, f"{told}; engine.build=stock,{name} puts it on trial")
+
+
+def decode_check(model: Path, native: bool, run: Callable[..., Any] = subprocess.run,
+                 folder: Path | None = None) -> Finding:  # fmt: skip
+    """One decode in a child process; its death becomes a sentence with the command that mends it.
+
+    `folder` has the libraries of another build than the usual one.
+    """
+    from bench.host.builds import child_environment
+
+    more = {"env": os.environ | child_environment(folder)} if folder else {}
     command = [sys.executable, "-m", "bench.setup.decode_once", str(model)]
     try:
-        done = run(command, capture_output=True, text=True, timeout=DECODE_TIMEOUT_S, cwd=ROOT)
+        done = run(command, capture_output=True, text=True, timeout=DECODE_TIMEOUT_S, cwd=ROOT, **more)
     except subprocess.TimeoutExpired:
         return Finding("decode", False, f"one decode takes more than {DECODE_TIMEOUT_S} s; is the machine overloaded?")
     if done.returncode < 0:

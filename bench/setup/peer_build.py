@@ -12,10 +12,14 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.errors import UserError
 from bench.host.pins import ENGINE, Pins
 from bench.setup import toolchain
+
+if TYPE_CHECKING:
+    from bench.setup.steps import Steps
 
 PEERS = {"llama-bench": "llama-bench", "llama-batched-bench": "batched-bench"}
 """Program -> its folder in llama.cpp's tools."""
@@ -40,13 +44,9 @@ def build(pins: Pins, venv: Path, key: str) -> dict[str, Path]:
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
     steps = Steps(1 + len(PEERS), venv / "peers.log")
-    python = venv / "bin" / "python"
     with tempfile.TemporaryDirectory(prefix="pti-bench-peers-") as temporary:
         archive = Path(temporary)
-        steps.run(f"fetching the source of {pins.engine}", [
-            python, "-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--no-deps",
-            "--no-binary", ENGINE, "-d", archive, pins.engine,
-        ])  # fmt: skip
+        fetch(pins, venv, archive, steps)
         source = unpack(archive)
         for name, tool in PEERS.items():
             part = folder / f"{name}.part"
@@ -56,11 +56,19 @@ def build(pins: Pins, venv: Path, key: str) -> dict[str, Path]:
     return built(venv)
 
 
+def fetch(pins: Pins, venv: Path, folder: Path, steps: Steps) -> None:
+    """The engine's pinned source archive, into a folder. Raises `UserError`."""
+    steps.run(f"fetching the source of {pins.engine}", [
+        venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--no-deps",
+        "--no-binary", ENGINE, "-d", folder, pins.engine,
+    ])  # fmt: skip
+
+
 def unpack(folder: Path) -> Path:
     """llama.cpp's folder of the one source archive in `folder`, unpacked there. Raises `UserError` without one."""
     archives = sorted(folder.glob("*.tar.gz"))
     if not archives:
-        raise UserError(f"{ENGINE} came without a source archive, so the peer programs cannot be built")
+        raise UserError(f"{ENGINE} came without a source archive, which is to be built against")
     with tarfile.open(archives[0]) as archive:
         archive.extractall(folder / "src", filter="data")
     return next((folder / "src").glob("*/vendor/llama.cpp"))

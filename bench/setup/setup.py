@@ -77,6 +77,7 @@ def run(options: argparse.Namespace) -> int:
         with _locked(venv):
             if read_stamp(venv).get("key") != key:
                 _install(pins, venv, backend, native, kernels, key)
+    _keep_headers(pins, venv)
     if options.model:
         _add_model(venv, options.model)
     if options.extra:
@@ -86,6 +87,12 @@ def run(options: argparse.Namespace) -> int:
 
         peer_build.build(pins, venv, key)
     return 0
+
+
+def _keep_headers(pins: Pins, venv: Path) -> None:
+    from bench.setup import headers
+
+    headers.keep(pins, venv)
 
 
 def choose(backend: str | None, native: bool | None, stamp: Mapping[str, Any]) -> tuple[str, bool]:

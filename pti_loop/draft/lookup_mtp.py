@@ -39,9 +39,9 @@ class LookupMtp(Drafter):
         self._run = 0
         self._copied = False
 
-    def watch(self, start: int, hidden: Callable[[], np.ndarray]) -> None:
+    def watch(self, start: int, tokens: Sequence[int], hidden: Callable[[], np.ndarray]) -> None:
         """The head's states."""
-        self._mtp.watch(start, hidden)
+        self._mtp.watch(start, tokens, hidden)
 
     def begin(self, tokens: Sequence[int], n_prompt: int = 0) -> None:
         """Both begin."""

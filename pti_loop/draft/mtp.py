@@ -37,7 +37,7 @@ class Mtp(Drafter):
         self._states: dict[int, np.ndarray] = {}
         """Hidden state of the trunk by position, as far as the head has not been fed with it."""
 
-    def watch(self, start: int, hidden: Callable[[], np.ndarray]) -> None:
+    def watch(self, start: int, tokens: Sequence[int], hidden: Callable[[], np.ndarray]) -> None:
         """Keep the states; those of guesses that turn out wrong are written over before the head sees them."""
         if start == 0:
             self._states = {}

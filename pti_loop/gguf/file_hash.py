@@ -1,4 +1,4 @@
-"""SHA-256 of large files, remembered by path, size and time of change. Knows nothing about their content."""
+"""SHA-256 of large files, remembered by path, size and times of change. Knows nothing about their content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sha256_of(paths: Sequence[Path]) -> str:
 
 def _remembered(path: Path) -> str:
     stat = path.stat()
-    identity = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino]
+    identity = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
     entry = cache_dir() / "sha256" / (hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32] + ".json")
     try:
         known = json.loads(entry.read_text())

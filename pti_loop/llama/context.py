@@ -89,7 +89,7 @@ class LlamaContext:
         params.n_threads = params.n_threads_batch = spec.threads
         params.flash_attn_type = FLASH_ATTENTION[spec.flash_attn]
         params.type_k, params.type_v = KV_TYPES[spec.type_k], KV_TYPES[spec.type_v]
-        params.kv_unified = spec.kv_unified
+        params.kv_unified, params.offload_kqv = spec.kv_unified, spec.offload_kqv
         params.n_rs_seq = spec.snapshots
         params.no_perf = True
         if spec.sampler == "backend":
@@ -248,6 +248,9 @@ class LlamaContext:
             "flash_attn": engine_log.flash_attention(self._log) or spec.flash_attn,
             "sampler": spec.sampler,
             "snapshots": lib.llama_n_rs_seq(self.handle),
+            "offload_kqv": spec.offload_kqv,
+            "split_mode": self.model.split_mode,
+            "main_gpu": self.model.main_gpu,
             "layers_offloaded": self.model.layers_offloaded,
             "n_layer": self.model.n_layer,
             "build": build()["llama_cpp_commit"],

@@ -19,7 +19,7 @@ class Build(TypedDict):
 
     binding: str
     llama_cpp_commit: str
-    """As short as the build has it."""
+    """As short as the build has it, with `-dirty` behind it where that is what the build says of its sources."""
     system_info: str
     """Backends and CPU features, as llama.cpp prints them."""
     gpu_offload: bool
@@ -39,7 +39,17 @@ def library() -> ModuleType:
         _log.install(lib)
         lib.llama_backend_init()
         _library = lib
+        _load_backends()
     return _library
+
+
+def _load_backends() -> None:
+    """A build whose backends are libraries of their own finds none by itself: those beside it are loaded."""
+    if devices():
+        return
+    ggml = ctypes.CDLL(str(beside("ggml")))
+    ggml.ggml_backend_load_all_from_path.argtypes = (ctypes.c_char_p,)
+    ggml.ggml_backend_load_all_from_path(str(library_path().parent).encode())
 
 
 def log() -> engine_log.EngineLog:
@@ -70,7 +80,7 @@ def build() -> Build:
     base.ggml_commit.restype = ctypes.c_char_p
     return {
         "binding": f"llama-cpp-python {llama_cpp.__version__}",
-        "llama_cpp_commit": base.ggml_commit().decode().removesuffix("-dirty"),
+        "llama_cpp_commit": base.ggml_commit().decode(),
         "system_info": lib.llama_print_system_info().decode().strip(" |"),
         "gpu_offload": bool(lib.llama_supports_gpu_offload()),
     }

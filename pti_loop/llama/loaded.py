@@ -21,3 +21,7 @@ class Loaded:
     """End-of-generation tokens, ascending."""
     layers_offloaded: int
     """Layers that llama.cpp says it put on a GPU."""
+    split_mode: str = "layer"
+    """How it lies on several GPUs."""
+    main_gpu: int = 0
+    """The GPU that it lies on where it is not split."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Unsupported
+from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Head, OwnDrafterSpec, Unsupported
 from pti_loop.gguf.compatible import adapter_fits, draft_fits, nextn_missing
 from pti_loop.llama import log as engine_log
 from pti_loop.llama import twin_file
@@ -19,9 +19,12 @@ from pti_loop.llama.context import LlamaContext
 from pti_loop.llama.head import LlamaHead
 from pti_loop.llama.library import beside, build, library, log
 from pti_loop.llama.loaded import Loaded
+from pti_loop.llama.own_drafters import LlamaDrafter
 from pti_loop.weights import by_ggml
 
 __all__ = ["LlamaContext", "LlamaModel", "build", "library", "log"]
+
+SPLIT_MODES = {"none": 0, "layer": 1, "row": 2, "tensor": 3}
 
 
 def _say(sentence: str) -> None:
@@ -29,19 +32,29 @@ def _say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
+def _handle(ctx: Context | Head) -> int | None:
+    """llama.cpp's context. Raises `EngineError` for another engine's."""
+    if not isinstance(ctx, LlamaContext):
+        raise EngineError(f"a drafter of llama.cpp needs its own contexts, not a {type(ctx).__name__}")
+    handle: int | None = ctx.handle
+    return handle
+
+
 class LlamaModel:
     """Weights loaded by llama.cpp. `n_gpu_layers` -1 means all layers; 0 leaves them on the CPU.
 
+    `split_mode`, a name of `SPLIT_MODES`, and `main_gpu` say how it lies on several GPUs.
     Without `load_mtp` the weights of nextn heads stay on disk; `vocab_only` reads the vocabulary alone.
     Raises `EngineError` when llama.cpp does not load the file.
     """
 
     def __init__(self, path: str | Path, n_gpu_layers: int = -1, vocab_only: bool = False,
-                 load_mtp: bool = False) -> None:
+                 load_mtp: bool = False, split_mode: str = "layer", main_gpu: int = 0) -> None:
         lib = library()
         self.path, self._n_gpu_layers, self._has_head = Path(path), n_gpu_layers, load_mtp
         params = lib.llama_model_default_params()
         params.n_gpu_layers = n_gpu_layers
+        params.split_mode, params.main_gpu = SPLIT_MODES[split_mode], main_gpu
         params.vocab_only, params.load_mtp = vocab_only, load_mtp
         mark = log().mark()
         handle = lib.llama_model_load_from_file(str(path).encode(), params)
@@ -58,7 +71,8 @@ class LlamaModel:
         self.end_tokens = [t for t in range(self.n_vocab) if lib.llama_vocab_is_eog(self._vocab, t)]
         offloaded, self._offloadable = engine_log.layers_offloaded(log().since(mark)) or (0, self.n_layer + 1)
         width = int(lib.llama_model_n_embd_out(handle))
-        self.loaded = Loaded(handle, self.n_vocab, self.n_layer, width, tuple(self.end_tokens), offloaded)
+        self.loaded = Loaded(handle, self.n_vocab, self.n_layer, width, tuple(self.end_tokens), offloaded, split_mode,
+                             main_gpu)  # fmt: skip
         """What contexts, the head and adapters are made from."""
 
     def facts(self) -> Facts:
@@ -119,6 +133,14 @@ class LlamaModel:
         if not isinstance(trunk, LlamaContext):
             raise EngineError(f"a nextn head of llama.cpp needs one of its contexts, not a {type(trunk).__name__}")
         return LlamaHead(self.loaded, trunk, spec)
+
+    def own_drafter(self, spec: OwnDrafterSpec, trunk: Context, beside: Context | Head | None = None) -> LlamaDrafter:
+        """A drafter of llama.cpp's own for answers in `trunk`, with the context of a head or a draft model `beside`.
+
+        Raises `Unsupported` where it cannot be compiled or made, and `EngineError` for another engine's contexts.
+        """
+        handles = [_handle(one) for one in (trunk, beside) if one]
+        return LlamaDrafter(spec, handles[0], handles[1] if beside else None)
 
     def sibling(self, path: Path) -> LlamaModel:
         """Another model on the same devices, for drafting.

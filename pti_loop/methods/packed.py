@@ -38,6 +38,11 @@ class Loop(Method):
         """With a drafter."""
         return self._drafts(settings) is not None
 
+    def strategies(self, settings: Settings) -> tuple[str, ...]:
+        """Those of the drafter."""
+        drafts = self._drafts(settings)
+        return drafts.strategies(settings) if drafts else super().strategies(settings)
+
     def sequences(self, settings: Settings) -> int:
         """One an answer, and what a rollback keeps."""
         spares = STRATEGIES[settings.rollback].spares if self._drafts(settings) else 0

@@ -83,7 +83,7 @@ class _Stagger:
 
         def seen(start: int, length: int) -> None:
             if head:
-                head.watch(start, self.ctx.hidden)
+                head.watch(start, self.prompt[start : start + length], self.ctx.hidden)
 
         first = self.decoder.prefill(self.prompt, 0, watch=seen)
         if head:
@@ -136,7 +136,7 @@ class _Stagger:
         places = [*range(base, base + lead), base + lead - 1, base + lead]
         rows = [*range(lead), lead + 1]
         self.ctx.decode(tokens, places, [*range(lead), lead, lead], rows)
-        self.head.watch(base, lambda: self.ctx.hidden()[rows])
+        self.head.watch(base, self.tokens, lambda: self.ctx.hidden()[rows])
         return streams + 1
 
     def _twin(self, stream: int) -> int:
@@ -205,7 +205,7 @@ class _Stagger:
         self.ctx.decode([self.tokens[-1]], [place], [self.streams - 1], None)
         decode_ns = self.clock() - began
         if self.head:
-            self.head.watch(place, self.ctx.hidden)
+            self.head.watch(place, self.tokens[-1:], self.ctx.hidden)
         key = (0, 0 if self.decoder.settings.draws == "coupled" else stream + 1, position)
         return self.decoder.draws([key])[0].token, decode_ns
 

@@ -302,6 +302,7 @@ def test_notes_of_the_report() -> None:
     assert notes(row("synthetic mtp", 9.0))[0].startswith("synthetic mtp: an acceptance")
     cold = [Trial("l", arm, arm=arm, counted=100, distinct=100, seconds=5.0, samples=samples)
             for arm, samples in (("none", (12.0, 5.0, 5.0, 5.0)), ("mtp", (4.0, 4.0, 4.0, 4.0)))]  # fmt: skip
+    assert not [note for note in notes(cold[0], replace(cold[1], samples=())) if "left out" in note]
     assert notes(*cold)[-1] == "mtp over none, the first repetition of each side left out: 1.250x, 1.250 to 1.250"
 
 

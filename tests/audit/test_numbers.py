@@ -101,6 +101,18 @@ def test_a_markdown_table_ends_where_its_pipes_do() -> None:
     assert isinstance(rest, LinesBlock) and [line.number for line in rest.lines] == [1, 6, 7]
 
 
+def test_a_table_needs_two_pipes_or_a_rule() -> None:
+    bare = blocks("a | b | c\n1 | 2 | 3\n")[0]
+    assert (
+        isinstance(bare, TableBlock)
+        and bare.form == "markdown"
+        and bare.rows[0].cells == {"a": "1", "b": "2", "c": "3"}
+    )
+    ruled = blocks("a | b\n--|--\n1 | 2\n")[0]
+    assert isinstance(ruled, TableBlock) and [row.line for row in ruled.rows] == [3]
+    assert isinstance(blocks("a | b\n1 | 2\n")[0], LinesBlock)
+
+
 def test_a_csv_goes_on_past_comments_and_ends_at_a_line_of_a_log() -> None:
     first, rest = blocks("a,b\n1,2\n# note\n==PROF==\n3,4\ndone\n")
     assert isinstance(first, TableBlock) and (first.line, first.last, first.delimiter) == (1, 5, ",")

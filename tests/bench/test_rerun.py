@@ -107,7 +107,7 @@ def test_figures_that_only_one_has_do_not_agree() -> None:
     row = {"layout": "tokens", "width": 2, "relative_cost": 1.0, "ci_low": 0.9, "ci_high": 1.1}
 
     def costs(*rows: dict[str, Any]) -> Findings:
-        return SimpleNamespace(speedup=[], step_cost=list(rows))  # type: ignore[return-value]
+        return SimpleNamespace(trials=[], speedup=[], step_cost=list(rows))  # type: ignore[return-value]
 
     assert rerun.compare(costs(row), costs(row))[1]
     assert not rerun.compare(costs(row), costs())[1] and not rerun.compare(costs(), costs())[1]

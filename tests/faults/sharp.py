@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.faults.records import fault
 from tests.faults.stored import Record
 
-SHARP = "d01080b0568f"
+SHARP = "5aea656fa231"
 
 
 @fault("the grade on F16 weights is left out", SHARP, "f16")

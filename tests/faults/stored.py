@@ -22,7 +22,8 @@ from bench.records.rows import TABLES
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 OWN = Path(__file__).parent / "cells"
-"""Cells with what those of the reference lack: counts of contexts, the carried prompt, the grade on F16 weights."""
+"""Cells with what those of the reference lack: counts of contexts, the carried prompt, the grade on F16 weights. They
+were measured beside other work and without A/A: their times are no figures."""
 ROWS = tuple(TABLES)
 
 

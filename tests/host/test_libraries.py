@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import build_name
 from bench.host import libraries, provenance
 from bench.host.pins import ROOT
 from bench.plan.cells import cells
@@ -26,7 +27,7 @@ def copies(tmp_path: Path) -> list[Path]:
 
 
 def name_of(files: list[Path]) -> str:
-    return libraries.digest(libraries.hashes(files))
+    return build_name.digest(libraries.hashes(files))
 
 
 def flip(path: Path) -> None:
@@ -87,3 +88,10 @@ def test_what_a_process_has_mapped_counts_and_links_do_not_count_twice(tmp_path:
 def test_builds_of_the_reference_keep_their_names() -> None:
     builds = {cell.env["engine"]["build"] for cell in load_cells(ROOT / "results" / "reference")}
     assert "0.3.36-0c1e57098-cpu" in builds
+
+
+def test_a_change_counts_though_size_and_time_of_the_file_are_as_before(copies: list[Path]) -> None:
+    before, stat = name_of(copies), copies[0].stat()
+    flip(copies[0])
+    os.utime(copies[0], ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert name_of(copies) != before

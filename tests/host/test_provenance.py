@@ -47,9 +47,10 @@ def test_backends_from_devices_and_system_info() -> None:
 
 
 def test_commit_is_completed_only_when_it_is_the_pinned_one() -> None:
-    assert provenance.full_commit("0c1e570-dirty") == "0c1e57098"
+    assert provenance.full_commit("0c1e570-dirty") == "0c1e57098-dirty", "changed sources are not the pinned ones"
+    assert provenance.full_commit("0c1e570") == "0c1e57098"
     assert provenance.full_commit("0c1e57098") == "0c1e57098"
-    assert provenance.full_commit("abcdef0-dirty") == "abcdef0"
+    assert provenance.full_commit("abcdef0-dirty") == "abcdef0-dirty"
     assert provenance.full_commit("") == ""
 
 

@@ -170,11 +170,12 @@ def test_a_guess_behind_guesses_leaves_no_trace():
     trunk, head = model.context(ContextSpec(90, 1, hidden=True)), model.head(None, ContextSpec(90, 1))
     mtp = Mtp(head, lambda ctx, position: ctx.greedy()[-1])
     trunk.decode([1, 2, 3], [0, 1, 2], [0] * 3, None)
-    mtp.watch(0, trunk.hidden)
+    mtp.watch(0, [1, 2, 3], trunk.hidden)
     mtp.begin([1, 2, 3, trunk.greedy()[-1]], 3)
     first = mtp.propose(1)
-    trunk.decode([trunk.greedy()[-1], first[0]], [3, 4], [0, 0], None)
-    mtp.watch(3, trunk.hidden)
+    rows = [trunk.greedy()[-1], first[0]]
+    trunk.decode(rows, [3, 4], [0, 0], None)
+    mtp.watch(3, rows, trunk.hidden)
     behind = mtp.propose_behind(first)
     assert behind == trunk.greedy()[-1], "the guess behind a right guess is what the trunk says there"
     mtp.observe(first, [], 1)

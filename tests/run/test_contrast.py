@@ -51,7 +51,7 @@ def judged(tmp_path, model, settings: Config):
     settings.prompts.items = [{"id": p.id, "class": p.kind, "text": p.id} for p in PROMPTS]
     settings.profile = False
     (cell,) = cells([settings], tmp_path, "toy", "toy", {Path("/toy.gguf"): "w"})
-    done = {"state": "done", "reason": "", "seconds": 1.0}
+    done = {"state": "done", "reason": "", "seconds": 3600.0}
     write_cell(cell.folder, config=cell.config, env=ENGINE, status=done, facts=result.facts,
                tables=result.tables)  # fmt: skip
     return judge([load_cell(cell.folder)])
@@ -155,9 +155,9 @@ def test_one_prompt_is_decoded_before_anything_has_seen_it_again_and_in_the_end(
         seen.append([prompt.tokens for prompt in task.prompts])
         return run_arm(self, arm, task, *more, **named)
 
-    def sampled(self, model, settings, sample):
+    def sampled(self, model, settings, sample, *more):
         seen.append([sample])
-        opened(self, model, settings, sample)
+        opened(self, model, settings, sample, *more)
 
     monkeypatch.setattr(Arms, "run", watched)
     monkeypatch.setattr(Arms, "__init__", sampled)

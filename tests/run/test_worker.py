@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.errors import nearest
-from bench.run.worker import _engine_log, _process, _status_of
+from bench.run.worker import _process, _status_of, engine_log
 from pti_loop import sampling
 from pti_loop.llama import model as llama
 from pti_loop.llama import twin_file
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 )  # fmt: skip
 def test_records_hold_no_folder_of_any_model(monkeypatch, line, kept):
     monkeypatch.setattr(llama.log(), "since", lambda: line)
-    assert _engine_log() == kept
+    assert engine_log() == kept
 
 
 def test_a_record_says_what_drew_its_tokens(monkeypatch):

@@ -189,3 +189,31 @@ def test_the_default_model_is_missed_only_where_no_other_is_here(
     monkeypatch.setattr(doctor, "other_models", lambda: [bad])
     assert doctor.main([]) == (0 if own == "sound" else 1)
     assert ("FAIL  model " in capsys.readouterr().out) == (own != "sound")
+
+
+def test_builds_that_have_a_name_are_tried_and_none_of_them_is_needed(tmp_path, monkeypatch):
+    from bench.errors import UserError
+    from bench.host import builds
+
+    def facts(name):
+        if name == "old":
+            raise UserError("engine.build=old: its libllama lacks what the binding calls (llama_x)")
+        return {"build": f"0.3.36-0c1e57098-cpu+{name}", "compiler": "GCC: (x) 12.2.0"}
+
+    monkeypatch.setattr(builds, "listed", lambda: {name: tmp_path / name for name in ("good", "kills", "old")})
+    monkeypatch.setattr(builds, "facts", facts)
+    seen = []
+
+    def run(command, **more):
+        seen.append(more["env"]["LLAMA_CPP_LIB_PATH"])
+        fails = seen[-1].endswith("kills")
+        return subprocess.CompletedProcess(command, -4 if fails else 0, '{"load_s": 0.1, "decode_s": 0.01}\n', "")
+
+    monkeypatch.setattr(doctor.subprocess, "run", run)
+    check = doctor.decode_check
+    monkeypatch.setattr(doctor, "decode_check", lambda *more, **named: check(*more, run=run, **named))
+    good, kills, old = doctor._builds(tmp_path / "model.gguf")
+    assert good.ok and "+good, GCC" in good.text and "engine.build=stock,good puts it on trial" in good.text
+    assert kills.ok is None and "SIGILL" in kills.text
+    assert old.ok is None and "lacks what the binding calls" in old.text
+    assert seen == [str(tmp_path / "good"), str(tmp_path / "kills")]

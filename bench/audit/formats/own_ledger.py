@@ -25,7 +25,7 @@ from bench.errors import UserError, nearest
 COLUMNS = ("run", "stream", "position", "token", "round", "source", "t_ns")
 SOURCES = ("prefill", "verified", "unverified")
 PHASES = ("startup", "steady")
-ARMS = ("baseline", "again", "treatment", "sabotage", "oracle", "solo", "carry")
+ARMS = ("baseline", "again", "treatment", "sabotage", "oracle", "solo", "carry", "kept")
 RUN_COLUMNS = ("run", "arm", "prompt", "n_prompt", "n_prompt_evaluated", "n_predict", "prefill_ns", "decode_window_ns")
 ROUND_COLUMNS = ("run", "round", "phase", "width", "decode_ns", "total_ns", "drafted", "verified", "accepted")
 SETTINGS = (
@@ -94,7 +94,7 @@ def read_cell(path: Path) -> Record:
     for run in sorted(set(emits) | set(runs)):
         arm = runs[run]["arm"] if run in runs else ""
         part = {"again": "baseline", "sabotage": "treatment", "oracle": "treatment",
-                "carry": "treatment"}.get(arm, arm)
+                "carry": "treatment", "kept": "treatment"}.get(arm, arm)
         facts = engine.get(part) if isinstance(engine, dict) else None
         settings = (
             {key: str(value) for key, value in facts.items() if key in SETTINGS} if isinstance(facts, dict) else {}

@@ -53,6 +53,14 @@ def expected_tokens(p: float, streams: float) -> float:
     return sum(p**depth for depth in range(int(streams)))
 
 
+def gains(**rates: float) -> list[float]:
+    """In per cent, one a pair `plain_NAME` and `flag_NAME`. Raises UserError for a rate without its other half."""
+    names = {name.partition("_")[2] for name in rates}
+    if lone := {*rates} ^ {f"{half}_{name}" for name in names for half in ("plain", "flag")}:
+        raise UserError(f"the input '{min(lone)}' is no half of a pair; write plain_NAME and flag_NAME for each row")
+    return [100 * (rates[f"flag_{name}"] / rates[f"plain_{name}"] - 1) for name in sorted(names)]
+
+
 def delta_state_bytes(
     layers: float, value_heads: float, key_heads: float, head_size: float, convolution_width: float, value_bytes: float
 ) -> float:
@@ -106,6 +114,10 @@ FORMULAS: dict[str, Formula] = {
     ),
     "sum": Formula(lambda **parts: math.fsum(parts.values()), "", "sum of the inputs"),
     "difference": Formula(lambda larger, smaller: larger - smaller, "", "larger - smaller"),
+    "least": Formula(lambda **values: min(values.values()), "", "the smallest of the inputs"),
+    "greatest": Formula(lambda **values: max(values.values()), "", "the largest of the inputs"),
+    "least_gain": Formula(lambda **rates: min(gains(**rates)), "%", "the smallest gain of the rows"),
+    "greatest_gain": Formula(lambda **rates: max(gains(**rates)), "%", "the largest gain of the rows"),
     "product": Formula(product, "", "product of the inputs"),
     "byte_product": Formula(product, BYTES, "product of the inputs"),
     "quotient_per": Formula(lambda last, first, parts: (last - first) / parts, "", "(last - first) / parts"),

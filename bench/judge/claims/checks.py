@@ -98,14 +98,15 @@ def _check_answers(where: str, claim: Claim) -> None:
 
 
 def _check_universal(where: str, claim: Claim) -> None:
-    """What is claimed of any machine and model names none, and is no gain of a drafter, which no text can promise."""
+    """What is claimed of any machine and model names none; of a drafter it is a direction on a kind of text."""
     named = [key for key in OF_A_DEVICE if key in claim.conditions or key in claim.scope]
     if named:
         raise UserError(f"{where} is universal and names {', '.join(named)}; leave one of the two out")
     told = declaration(claim.scope)
-    if claim.metric == "speedup" and (told is None or (told.guesses and told.answers == "one")):
+    of_a_text = claim.rule.test == "direction" and claim.scope.get("prompt_class", ANY) != ANY
+    if claim.metric == "speedup" and (told is None or (told.guesses and told.answers == "one" and not of_a_text)):
         raise UserError(f"{where}: what a drafter gains depends on machine, model and text, so it is not universal; "
-                        "name them in conditions")  # fmt: skip
+                        "name them in conditions, or claim a direction for a scope.prompt_class")  # fmt: skip
 
 
 def _check_formula_unit(where: str, claim: Claim) -> None:

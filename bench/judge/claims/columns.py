@@ -95,6 +95,7 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
         "tokens_per_round": ({"tokens_per_round": ("value", "absolute")}, True),
         "identical_share": ({"lossless": ("lossless", "absolute")}, True, ("answer",), False, "answers_graded"),
     },
+    "trials": {"speedup": ({"trial": ("direction", "absolute", "ratio")}, False, ("answer", "aggregate"))},
     "step_cost": {
         "relative_cost": ({"step_cost": ("direction", "absolute")},),
         "step_ms": ({"step_cost": ("absolute",)},),
@@ -137,7 +138,7 @@ interval, and how many of them are no degree of freedom."""
 TABLE_OF = {metric: table for metric, (table, _) in metric_columns().items()}
 """Where a metric is measured, unless the rule names a table. Metrics that are not here have no rows."""
 
-KERNEL_TABLES = tuple(table for table in COLUMNS if TABLES[table].optional)
+KERNEL_TABLES = tuple(table for table in COLUMNS if TABLES[table].optional and not TABLES[table].made_by)
 """Tables that `python -m bench kernels` fills."""
 
 _SPEEDS = ("speedup", "aggregate", "rate")

@@ -43,6 +43,7 @@ CONDITIONS = Mechanism("conditions", "under the claim's own conditions alone: ma
 
 MATTERS: dict[str, tuple[str, ...]] = {
     "speedup": ("machine", "model", "quantization"),
+    "trials": ("machine", "model", "quantization"),
     "step_cost": ("machine", "model", "quantization"),
     "acceptance": ("model", "quantization"),
     "domain": ("model", "quantization"),

@@ -14,6 +14,8 @@ from bench.judge.claims.facts import Facts, find_fact
 from bench.judge.claims.outcome import Outcome, published_range, span, tolerance
 from bench.judge.claims.words import number
 
+TOLD = 12
+"""Inputs that a reason lists; a table of many rows stands in the sheet."""
 SLIP_DIGITS, SLIP_SHARE = 2, 0.01
 """A figure is misstated, not false, when it is off by no more than two of its last digits and by no more than 1 %."""
 
@@ -35,7 +37,8 @@ def judge_arithmetic(claim: Claim, facts: Facts) -> Outcome:
     limits = [in_unit(claim.rule.formula, corner, claim.unit, where) for corner in corners] if corners else None
     slack = tolerance(claim)
     verdict = _compare(claim, found, limits, slack)
-    given = ", ".join(f"{name} {number(item) if item < 1e4 else f'{item:.0f}'}" for name, item in inputs.items())
+    told = [f"{name} {number(item) if item < 1e4 else f'{item:.0f}'}" for name, item in inputs.items()]
+    given = ", ".join(told if len(told) <= TOLD else [*told[:TOLD], f"and {len(told) - TOLD} more"])
     text = FORMULAS[claim.rule.formula].text
     reason = f"{text}, with {given}, is {found:.6g} {claim.unit}; {_expectation(claim, slack)}."
     if verdict == "misstated":

@@ -29,6 +29,9 @@ class Tables(Protocol):
     def speedup(self) -> Sequence[Row]: ...
 
     @property
+    def trials(self) -> Sequence[Row]: ...
+
+    @property
     def step_cost(self) -> Sequence[Row]: ...
 
     @property
@@ -57,6 +60,7 @@ DEFAULTS: Mapping[str, Any] = {"prompt_class": "all", "depth": 0, "layout": "seq
 """What a row must be when the claim says nothing: all prompts together, all depths pooled, one token a sequence."""
 
 DEFAULTS_OF: dict[str, Mapping[str, Any]] = {
+    "trials": {"prompt_class": "all", "depth": 0},
     "domain": {**DEFAULTS, "signal": "acceptance", "window": 0},
     "kernels": {"cache": "cold"},
     "counters": {"helper": False},
@@ -231,6 +235,8 @@ def cells(rows: Sequence[Row]) -> list[str]:
 def label(row: Row) -> str:
     """A row in a few words."""
     words = [str(row[key]) for key in ("model", "variant", "format") if row.get(key)]
+    if row.get("difference"):
+        words.append(f"{row['short']} against {row['was']}")
     if row.get("rows"):
         words.append(f"{row['rows']} x {row['cols']}")
     for key, unit in (("streams", "streams"), ("width", "wide"), ("temperature", "")):

@@ -50,6 +50,8 @@ _MATRIX = {"streams": Key(int, least=1, override="--streams"), "rows": Key(int, 
 
 KEYS: dict[str, dict[str, Key]] = {
     "speedup": {**_SWEPT, **_CLASS},
+    "trials": {**_SWEPT, **_CLASS, "difference": Key(str), "was": Key(str), "became": Key(str),
+               "depth": Key(int, override="depth")},
     "acceptance": {**_SWEPT, **_CLASS, "depth": Key(int)},
     "domain": {**_SWEPT, "domain": Key(str), "window": Key(int),
                "signal": Key(str, ("acceptance", "collision", "excess"))},
@@ -64,7 +66,7 @@ KEYS: dict[str, dict[str, Key]] = {
 }  # fmt: skip
 """Keys of a scope by table. Tables of a method also have the method's parameters."""
 
-OF_METHODS = ("speedup", "acceptance", "domain")
+OF_METHODS = ("speedup", "trials", "acceptance", "domain")
 DOCUMENTARY = ("kernel", "format", "per")
 """Keys that a claim without records may have too, for its reader."""
 
@@ -143,7 +145,8 @@ def _parameters(where: str, scope: Mapping[str, Any]) -> Iterator[Parameter]:
 
 def _key_of(parameter: Parameter) -> Key:
     least = parameter.least if parameter.least is not None else 0
-    return Key(type(parameter.default), parameter.choices, least, f"method.{parameter.name}")
+    choices = () if parameter.chain else parameter.choices  # the method's own check knows what may be joined
+    return Key(type(parameter.default), choices, least, f"method.{parameter.name}")
 
 
 def _whose(table: str, scope: Mapping[str, Any]) -> str:

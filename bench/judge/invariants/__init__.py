@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.judge.invariants.inputs import recomputed_id
-from bench.judge.tables import CONTRAST, PROFILE, named
+from bench.judge.tables import CONTRAST, CONTRASTS, PROFILE, TRIAL, named
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -30,7 +30,7 @@ class Invariant:
     """`module:function` below this package."""
     words: str
     """What holds, for the guide."""
-    of: tuple[str, ...] = (CONTRAST,)
+    of: tuple[str, ...] = CONTRASTS
     """Kinds of cell that it is about."""
     severity: str = VOID
 
@@ -40,7 +40,7 @@ class Invariant:
         return check(case)
 
 
-BOTH = (CONTRAST, PROFILE)
+BOTH = (*CONTRASTS, PROFILE)
 INVARIANTS = (
     Invariant("rows", "rows:rows_make_sense", "every row could have been written: no negative time, no more accepted "
               "than verified than drafted, rounds numbered from 0, parts of a round within its total", BOTH),
@@ -66,6 +66,8 @@ INVARIANTS = (
               "prompts and classes, its arms twice, and the controls"),
     Invariant("stopping", "plan:stopped_by_the_rule", "blocks that went on until they were enough ended where "
               "their rule says"),
+    Invariant("texts", "texts:untimed_as_configured", "texts that were decoded untimed are those that were configured, "
+              "each to its full length"),
     Invariant("seeds", "plan:seeds_as_configured", "every run has the seed of its block and turn, and the length that "
               "was asked for"),
     Invariant("windows", "times:windows_add_up", "a run's window is the time from its start to its end, without the "
@@ -79,8 +81,11 @@ INVARIANTS = (
     Invariant("turns", "pieces:turns_are_told", "turns that runs took at once add up to their windows, do not overlap, "
               "come in the order of their runs, and fill the time"),
     Invariant("decodes", "times:rounds_decode", "no round decodes in less than half of the baseline's quickest decode: "
-              "every round reads the weights"),
-    Invariant("prefills", "times:prefills_alike", "the prompt takes both arms the same time before their windows"),
+              "every round reads the weights", (CONTRAST,)),
+    Invariant("prefills", "times:prefills_alike", "the prompt takes both arms the same time before their windows",
+              (CONTRAST,)),
+    Invariant("trial", "inputs:difference_is_told", "what is on trial is what cell.yaml and env.json say: one setting, "
+              "or a build whose name its files make", (TRIAL,)),
     Invariant("clocks", "times:clocks_alike", "both arms ran at the same clock"),
     Invariant("start", "rows:starts_come_first", "rounds of the start come first, guess nothing, and are as many in "
               "every run of an arm"),

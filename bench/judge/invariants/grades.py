@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.invariants.places import CARRY, pairs
+from bench.judge.invariants.places import pairs
+from bench.records.arms import APART
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -81,7 +82,7 @@ def _first_differences(case: Case) -> dict[Place, tuple[int, int, int] | None]:
     """Of every answer: position, the baseline's token, the arm's; None for one that is the baseline's throughout."""
     table, (mine, base, there) = case.runs, case.once(pairs)
     found: dict[Place, tuple[int, int, int] | None] = {}
-    for at in np.flatnonzero(~table.any_of(("baseline", CARRY))).tolist():
+    for at in np.flatnonzero(~table.any_of(("baseline", *APART))).tolist():
         parts = str(table.prompt[at]).split("+")
         # How many answers a run has to give is another invariant's business.
         for answer in range(min(len(parts), int(table.tokens.streams[at]))):

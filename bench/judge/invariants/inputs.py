@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from bench.build_name import digest
 from bench.judge.findings import origin
 from bench.machine_name import machine_id
 from bench.records.identity import stored_id
+
+OF_BASELINE = ("baseline", "again", "reference")
+"""Contexts that the baseline's build makes."""
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -59,11 +64,41 @@ def builds_agree(case: Case) -> str | None:
     build = str(origin(case.cell)["build"])
     if len(commit) >= 7 and "llama" not in build and commit[:7] not in build and "-" in build:
         return f"env.json names build {build} and commit {commit}, which are not one"
+    if told := not_its_files(case.cell.env.get("engine") or {}):
+        return told
+    other = str((case.cell.env.get("treatment") or {}).get("llama_cpp_commit") or "")
+    of_baseline = commit
     for arm, facts in (case.cell.facts.get("engine") or {}).items():
         told = str((facts or {}).get("build") or "")
+        commit = of_baseline if arm in OF_BASELINE or not other else other
         if len(commit) >= 7 and len(told) >= 7 and not (commit.startswith(told) or told.startswith(commit)):
             return f"the context of {arm} was made by build {told}, and env.json names commit {commit}"
     return None
+
+
+def difference_is_told(case: Case) -> str | None:
+    """The treatment's setting in words and as a value; of a build, the one that env.json describes."""
+    treatment = case.cell.config.get("treatment") or {}
+    values, told = treatment.get("engine") or {}, case.difference
+    if not values or ", ".join(values) != told.get("key"):
+        listed = ", ".join(values) or "nothing"
+        return f"cell.yaml says that {told.get('key') or 'nothing'} is on trial, and lists {listed}"
+    other = case.cell.env.get("treatment") or {}
+    if "build" not in values:
+        return "env.json has a build of the treatment's own, which is not on trial" if other else None
+    if values["build"] != other.get("build"):
+        return f"build {values['build']} is on trial, and env.json describes {other.get('build') or 'none'}"
+    return not_its_files(other)
+
+
+def not_its_files(engine: Mapping[str, Any]) -> str | None:
+    """Why a build is not called by the libraries that are listed beside its name; None where it is, or none are."""
+    name, _, told = str(engine.get("build") or "").partition("+")
+    files = engine.get("libraries")
+    if not told or not isinstance(files, Mapping) or not files:
+        return None
+    made = digest({str(file): str(value) for file, value in files.items()})
+    return None if made == told else f"env.json names build {name}+{told}, and its libraries make {name}+{made}"
 
 
 def facts_are_there(case: Case) -> str | None:

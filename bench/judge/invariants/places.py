@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bench.judge.measure.lossless import Said, said
+from bench.records.arms import APART
 
 CARRY = "carry"
 """The arm that decodes one prompt cold, again and in the end, in a block without others."""
+KEPT = "kept"
+"""The arm whose drafter is kept: it may draft otherwise each time, and say nothing else."""
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -30,7 +33,7 @@ class Places(NamedTuple):
 class Pairs(NamedTuple):
     """What the arms beside the baseline said, and the baseline's token at the same block, turn, answer and position.
 
-    The carried prompt's runs are left out: their block has no baseline.
+    The carried prompt's runs are left out: their blocks have no baseline.
     """
 
     mine: Said
@@ -55,7 +58,7 @@ def places(case: Case) -> Places:
 def pairs(case: Case) -> Pairs:
     """Pairs of a case."""
     table, every = case.runs, said(case.runs)
-    base, mine = every.of(table.of("baseline")), every.of(~table.any_of(("baseline", CARRY)))
+    base, mine = every.of(table.of("baseline")), every.of(~table.any_of(("baseline", *APART)))
     order = np.argsort(base.key, kind="stable")
     key, token = base.key[order], base.token[order]
     where = np.minimum(np.searchsorted(key, mine.key), len(key) - 1)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.judge.invariants.places import CARRY
-from bench.records.arms import PLANTED
+from bench.judge.invariants.places import CARRY, KEPT
+from bench.records.arms import APART, PLANTED
 from bench.records.stopping import BUDGET, FIXED, NARROW, STOPPED, looked
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def blocks_as_configured(case: Case) -> str | None:
     if wanted is None:
         return None
     table, measure = case.runs, case.cell.config["measure"]
-    own = ~table.of(CARRY)
+    own = ~table.any_of(APART)
     there = sorted(set(table.block[own].tolist()))
     passes, more = divmod(len(there), len(wanted))
     if there != list(range(len(there))) or more or not (passes == 1 or (passes > 1 and looked(case.cell.config))):
@@ -89,7 +89,7 @@ def stopped_by_the_rule(case: Case) -> str | None:
     measure, seen = config["measure"], told.get("passes") or []
     if why not in STOPPED or not seen:
         return f"blocks ended as '{why}', and the record does not tell what the rule saw"
-    blocks, each = len(np.unique(case.runs.block[~case.runs.of(CARRY)])), float(seen[0].get("blocks") or 0)
+    blocks, each = len(np.unique(case.runs.block[~case.runs.any_of(APART)])), float(seen[0].get("blocks") or 0)
     if [one.get("blocks") for one in seen] != [each * (place + 1) for place in range(len(seen))] or each * len(
         seen) != blocks:  # fmt: skip
         return f"the rule saw {seen[-1].get('blocks')} blocks in {len(seen)} passes, and {blocks} are stored"
@@ -129,10 +129,10 @@ def seeds_as_configured(case: Case) -> str | None:
     config, table = case.cell.config, case.runs
     if "schema" not in config:
         return None
-    told = _carried(case)
+    told = _carried(case) or _kept(case)
     if told:
         return told
-    own = ~table.of(CARRY)
+    own = ~table.any_of(APART)
     half = np.array([table.order[table.block == block].max() + 1 for block in table.block]) / 2
     seed = int(config["seed"]) * SEEDS + 2 * table.block + (table.order >= half)
     wrong = np.flatnonzero(own & (table.seed != seed))
@@ -160,4 +160,20 @@ def _carried(case: Case) -> str | None:
     seeds = table.seed[mine & (table.prompt == table.prompt[first])].tolist()
     if set(table.seed[carried].tolist()) - set(seeds):
         return f"the carried prompt '{table.prompt[first]}' has a seed that no block gives it"
+    return None
+
+
+def _kept(case: Case) -> str | None:
+    """A kept drafter's runs: the carried prompt with its seed, cold, again, after a foreign one and again, or none."""
+    table = case.runs
+    kept, remembers = np.flatnonzero(table.of(KEPT)), bool((case.cell.facts.get("drafter") or {}).get("remembers"))
+    if not len(kept):
+        return "the drafter could be kept from answer to answer, and no run tells what that does" if remembers else None
+    if not remembers:
+        return "runs with a drafter that is kept are stored, and the drafter keeps nothing"
+    if table.order[kept].tolist() != [0, 1, 2, 3]:
+        return f"a drafter that is kept has {len(kept)} runs; its prompt comes twice, and twice after a foreign one"
+    if len({*table.prompt[kept].tolist(), *table.prompt[table.of(CARRY)].tolist()}) != 1 or len(
+            {*table.seed[kept].tolist(), *table.seed[table.of(CARRY)].tolist()}) != 1:  # fmt: skip
+        return "a drafter that is kept has another prompt or seed than the carried prompt's runs beside it"
     return None

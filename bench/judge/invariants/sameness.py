@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.judge.invariants.places import CARRY
+from bench.judge.invariants.places import CARRY, KEPT
 from bench.judge.measure.tokens import arrays
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def repeats_repeat(case: Case) -> str | None:
     first: dict[tuple[str, str, int], int] = {}
     arms = ["treatment" if arm == CARRY else arm for arm in table.arm.tolist()]
     for at, key in enumerate(zip(arms, table.prompt.tolist(), table.n_predict.tolist(), strict=True)):
+        if key[0] == KEPT:
+            continue
         before = first.setdefault(key, at)
         for what, values in (("says other tokens", texts), ("makes other guesses", guesses)):
             if values[at] != values[before]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.always_valid import CARRIED
 from bench.judge.findings import OK, WARNING, origin
 from bench.judge.measure.intervals import CONFIDENCE, Estimate, mean_interval, t_quantile
 from bench.judge.measure.layout import block_pairs, contrast_design
@@ -65,7 +66,7 @@ def _run_noise(table: RunTable, logs: np.ndarray, in_turns: bool) -> tuple[float
             squares.append(((logs[other_first] - logs[other_last] - apart) / 2) ** 2)
         elif not in_turns:
             squares.append(apart**2 / 2)
-    return float(np.mean(squares)) if squares else float("inf"), len(squares)
+    return CARRIED * float(np.mean(squares)) if squares else float("inf"), len(squares)
 
 
 def effect_of(case: Case) -> float:

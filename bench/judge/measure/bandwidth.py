@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.judge.findings import origin
 from bench.judge.measure.roofline import bounds, ceiling
-from bench.judge.tables import CONTRAST
+from bench.judge.tables import CONTRASTS
 from bench.judge.tables.machine import Bandwidth
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def reading(case: Case) -> Reading | None:
     if best is None:
         return None
     found, about = case.cell.facts["bandwidth"], origin(case.cell)
-    limits = case.once(bounds) if case.kind == CONTRAST and not case.contradiction else []
+    limits = case.once(bounds) if case.kind in CONTRASTS and not case.contradiction else []
     return Reading(
         about["machine"], about["build"], case.cell.cell, found.get("threads"), float(found.get("read_gb_s") or best),
         best, found.get("bytes"), max((limit.share for limit in limits), default=float("nan")),

@@ -148,13 +148,27 @@ class Case:
         arm, shared = self.arm, self.of_model
         conditions = {
             **arm.parameters, **shared["conditions"], "parameters": dict(arm.parameters), "guesses": arm.guesses,
-            "plain": arm.plain, "label": arm.label, "n_predict": self.cell.config.get("n_predict"),
+            "plain": arm.plain, "label": self._named(arm.label), "n_predict": self.cell.config.get("n_predict"),
         }  # fmt: skip
         return {
-            **shared, "conditions": conditions, "method": arm.method, "short": arm.short,
+            **shared, "conditions": conditions, "method": arm.method, "short": self._named(arm.short),
             "streams": self.cell.config.get("streams", 1), "temperature": self.temperature,
             "void": bool(self.void_reason), "void_reason": self.void_reason,
         }  # fmt: skip
+
+    def _named(self, arm: str) -> str:
+        """The arm with what else is on trial, which alone is told of plain decoding."""
+        words = self.difference.get("words", "")
+        return ", ".join(filter(None, ("" if words and self.arm.plain else arm, words)))
+
+    @cached_property
+    def difference(self) -> Mapping[str, str]:
+        """In what the arms differ beside the method, as the record says it: `key`, `was`, `became` and `words`.
+
+        Empty where nothing but the method is on trial.
+        """
+        told = (self.cell.config.get("treatment") or {}).get("declaration") or {}
+        return {str(name): str(value) for name, value in told.items()}
 
     @cached_property
     def settings(self) -> dict[str, Any]:

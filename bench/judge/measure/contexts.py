@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.judge.columns import changed
+from bench.judge.columns import R, changed
 from bench.judge.tables.cell import Contexts
-from bench.judge.tables.contrast import SpeedUp
 
 if TYPE_CHECKING:
     from bench.judge.measure.runs import RunTable
@@ -21,10 +20,14 @@ if TYPE_CHECKING:
 PAIRS = (("ci_low", "ci_high"), ("noise_low", "noise_high"), ("prompts_low", "prompts_high"))
 
 
-def with_contexts(rows: Sequence[SpeedUp], contexts: Sequence[Contexts]) -> list[SpeedUp]:
-    """The rows with the spread between contexts of their machine and build in all intervals."""
+def with_contexts(rows: Sequence[R], contexts: Sequence[Contexts]) -> list[R]:
+    """The rows with the spread between contexts of their machine and build in all intervals.
+
+    Of a build on trial that is the baseline's: two contexts of one kind are known of it alone.
+    """
     by_build: Mapping[tuple[str, str], float] = {(one.machine, one.build): one.half_width for one in contexts}
-    return [_wider(row, by_build.get((row.machine, row.build), 0.0) / np.sqrt(row.contexts)) for row in rows]
+    return [_wider(row, by_build.get((row["machine"], row.get("baseline_build", row["build"])), 0.0)
+                   / float(np.sqrt(row["contexts"]))) for row in rows]  # fmt: skip
 
 
 def sets_of(table: RunTable, mask: np.ndarray) -> float:
@@ -33,14 +36,14 @@ def sets_of(table: RunTable, mask: np.ndarray) -> float:
     return float(shares.sum() ** 2 / (shares @ shares)) if len(shares) else 1.0
 
 
-def _wider(row: SpeedUp, half_width: float) -> SpeedUp:
+def _wider(row: R, half_width: float) -> R:
     if not half_width > 0:
         return row
-    ends = {}
+    ends, middle = {}, row["speedup"]
     for low, high in PAIRS:
-        ends[low] = row.speedup * _factor(row.speedup / row[low], half_width) if row[low] > 0 else row[low]
-        ends[high] = row.speedup / _factor(row[high] / row.speedup, half_width)
-    return changed(row, **ends, direction=direction_of(row.speedup, ends["ci_low"], ends["ci_high"]))
+        ends[low] = middle * _factor(middle / row[low], half_width) if row[low] > 0 else row[low]
+        ends[high] = middle / _factor(row[high] / middle, half_width)
+    return changed(row, **ends, direction=direction_of(middle, ends["ci_low"], ends["ci_high"]))
 
 
 def _factor(ratio: float, half_width: float) -> float:

@@ -88,7 +88,8 @@ def grade_answer(answer: dict[str, Any], noise: dict[str, Any], most: float = ma
     limit = min(limit, most if quantity == "logit_gap" else most / 4)
     if arm <= 0:
         limit = min(limit, SMALL.get(quantity, 0.0))
-    forced = answer.get("teacher_forced") or {}
+    # Of a build or a setting on trial its own replay, the other being the baseline's at another width.
+    forced = answer.get("arm_forced") or answer.get("teacher_forced") or {}
     worst = float(forced["worst_gap"]) if forced.get("disagreements") else 0.0
     # nan is divergent.
     return NEAR_TIE if max(abs(base), abs(arm)) < limit and (not worst or abs(worst) < shapes) else DIVERGENT

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.judge.findings import OK, VOID, WARNING, Control, rerun
+from bench.records.arms import TREATED
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -60,7 +61,9 @@ def bounds(case: Case) -> list[Bound]:
     step_bytes = model.get("step_bytes")
     if not step_bytes or top is None:
         return []
-    cache = float(model.get("kv_bytes_per_token") or 0.0) * _context(cell, table)
+    per_token = np.full(len(table.run), float(model.get("kv_bytes_per_token") or 0.0))
+    per_token[table.any_of(TREATED)] = float(model.get("treated_kv_bytes_per_token") or per_token[0])
+    cache = per_token * _context(cell, table)
     # A sequential decode of a rebuild reads the weights like a round does.
     passes = table.rounds + table.counters["redecoded"]
     with np.errstate(divide="ignore", invalid="ignore"):

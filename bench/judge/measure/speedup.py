@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.judge.measure import two_phase
 from bench.judge.measure.again import columns as again_columns
 from bench.judge.measure.contexts import sets_of
 from bench.judge.measure.decomposition import factors
@@ -46,7 +47,8 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
             continue
         solo = _solo_designs(table, mask)
         shared = {**about, "prompt_class": name, "contexts": sets_of(table, mask), **grade.columns(),
-                  **_round_columns(table, design), **_guess_time(table, mask)}  # fmt: skip
+                  **_round_columns(table, design), **_guess_time(table, mask),
+                  **two_phase.columns(case, name)}  # fmt: skip
         for scope in SCOPES if together > 1 else (ANSWER,):
             divisor = np.log(table.concurrent) if scope == ANSWER else np.zeros(len(table.run))
             found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses, stopped)

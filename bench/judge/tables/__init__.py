@@ -15,8 +15,10 @@ from typing import Any
 from bench.errors import UserError, nearest
 from bench.judge.columns import Column, Row
 
-CONTRAST, PROFILE, ANY = "contrast", "profile", "any"
-"""Which cells a table asks: finished ones of a kind, or all there are, failed ones too."""
+CONTRAST, TRIAL, PROFILE, ANY = "contrast", "trial", "profile", "any"
+"""Which cells a table asks: finished ones of a kind, or all there are, failed ones too. A trial is the contrast of a
+build or a setting of the engine."""
+CONTRASTS = (CONTRAST, TRIAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,14 @@ class Table:
 _ROWS, _MEASURE, _CONTROLS = "bench.judge.tables", "bench.judge.measure", "bench.judge.controls"
 TABLES: dict[str, Table] = {
     "speedup": Table(f"{_ROWS}.contrast:SpeedUp", f"{_MEASURE}.speedup:speedup_rows"),
-    "stalls": Table(f"{_ROWS}.contrast:Stall", "bench.judge.controls.stalls:stall_rows"),
-    "contexts": Table(f"{_ROWS}.cell:Contexts", gathered_by="bench.judge.measure.again:readings",
+    "trials": Table(f"{_ROWS}.trial:Trial", f"{_MEASURE}.trial:trial_rows", (TRIAL,), optional=True),
+    "energy": Table(f"{_ROWS}.trial:Energy", f"{_MEASURE}.trial:energy_rows", CONTRASTS, optional=True),
+    "stalls": Table(f"{_ROWS}.contrast:Stall", "bench.judge.controls.stalls:stall_rows", CONTRASTS),
+    "contexts": Table(f"{_ROWS}.cell:Contexts", of=CONTRASTS, gathered_by="bench.judge.measure.again:readings",
                       joined_by="bench.judge.measure.again:context_rows"),
     "step_cost": Table(f"{_ROWS}.machine:StepCost", f"{_MEASURE}.step_cost:step_cost_rows", (PROFILE,)),
     "acceptance": Table(f"{_ROWS}.contrast:Acceptance", f"{_MEASURE}.acceptance:acceptance_rows"),
+    "kept_drafters": Table(f"{_ROWS}.contrast:KeptDrafter", f"{_CONTROLS}.drafters:kept_rows", optional=True),
     "domain": Table(f"{_ROWS}.domain:Domain", gathered_by=f"{_MEASURE}.domain:answers_of",
                     joined_by=f"{_MEASURE}.domain:domain_rows"),
     "memory": Table(f"{_ROWS}.machine:Memory", of=(CONTRAST, PROFILE), gathered_by=f"{_MEASURE}.memory:memory_rows",
@@ -53,7 +58,7 @@ TABLES: dict[str, Table] = {
     "controls": Table(f"{_ROWS}.cell:ControlRow", "bench.judge.cell:control_rows", (ANY,),
                       f"{_CONTROLS}.curve:costs_of", f"{_CONTROLS}.curve:curve_checks"),
     "timeline": Table(f"{_ROWS}.contrast:Timeline", f"{_MEASURE}.tokens_over_time:timeline_rows"),
-    "bandwidth": Table(f"{_ROWS}.machine:Bandwidth", of=(CONTRAST, PROFILE),
+    "bandwidth": Table(f"{_ROWS}.machine:Bandwidth", of=(*CONTRASTS, PROFILE),
                        gathered_by=f"{_MEASURE}.bandwidth:reading", joined_by=f"{_MEASURE}.bandwidth:bandwidth_rows"),
     "peers": Table(f"{_ROWS}.machine:Peer", f"{_MEASURE}.peer_programs:peer_rows", (PROFILE,)),
     "distribution": Table(f"{_ROWS}.contrast:Distribution", f"{_MEASURE}.sampled_tokens:distribution_rows"),
@@ -68,7 +73,14 @@ _INVARIANTS = "bench.judge.invariants:invariants"
 CONTROLS = {
     CONTRAST: (
         _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls", f"{_CONTROLS}.turns:switching",
-        f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.conditions:conditions",
+        f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.drafters:kept", f"{_CONTROLS}.drafters:padded",
+        f"{_CONTROLS}.conditions:conditions",
+        f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
+        f"{_MEASURE}.sampled_tokens:distribution_control", f"{_CONTROLS}.trial:limits",
+    ),
+    TRIAL: (
+        _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls",
+        f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.trial:trial_conditions", f"{_CONTROLS}.trial:limits",
         f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
         f"{_MEASURE}.sampled_tokens:distribution_control",
     ),

@@ -52,6 +52,11 @@ class SpeedUp(ArmFact):
                                      words="with the drafter's prefill", default=NAN)  # fmt: skip
     draft_prefill_ms: float = column("what they took, a run", "ms", decimals=1, words="drafter's prefill ms",
                                      default=NAN)  # fmt: skip
+    texts_speedup: float = column("the ratio over further texts too, whose acceptance is known and whose time is not",
+                                  RATIO, decimals=2, words="over all texts", interval="texts", default=NAN)  # fmt: skip
+    texts_low: float = column("lower end of the interval of `texts_speedup`, for texts like these", RATIO, default=NAN)
+    texts_high: float = column("upper end of the interval of `texts_speedup`", RATIO, default=NAN)
+    n_texts: int = column("texts that `texts_speedup` is over, timed and untimed", default=0)
     plain_speedup: float = column("`speedup` with every stall in it", RATIO, decimals=2, words="with stalls",
                                   interval="plain", default=NAN)  # fmt: skip
     plain_low: float = column("lower end of the interval of `plain_speedup`, over prompts", RATIO, default=NAN)
@@ -211,6 +216,20 @@ class Acceptance(ArmFact):
     per_emitted: float = column("accepted over emitted tokens", SHARE, default=NAN)
     smoothed: float = column("(accepted + 1) over (drafted + 1)", SHARE, default=NAN)
     mean_length: float = column("emitted tokens a round, the model's own draw among them", "tokens", default=NAN)
+
+
+@table
+class KeptDrafter(ArmFact):
+    """One prompt with a drafter that is kept from answer to answer: no speed of the method, which makes one each."""
+
+    prompt: str = column("id of the prompt")
+    when: str = column("cold: the drafter has met no prompt before; again: the same prompt once more; after a foreign "
+                       "prompt: a drafter that met a long one of other text before; again after it")  # fmt: skip
+    tokens_per_round: float = column("distinct tokens a round", "tokens", decimals=2)
+    over_cold: float = column("the same over that of the cold drafter", RATIO, decimals=2)
+    tok_s: float = column("distinct tokens a second of this one run", "tok/s", decimals=1)
+    drafted: int = column("guesses that were made")
+    accepted: int = column("guesses that were right")
 
 
 @table

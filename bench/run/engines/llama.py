@@ -34,7 +34,9 @@ def load(config: Config, path: str) -> Model:
     """The model, loaded. Raises `EngineError`, or `Unsupported` where llama.cpp cannot run it."""
     from pti_loop.llama.model import LlamaModel
 
-    return LlamaModel(path, config.engine.n_gpu_layers, load_mtp=_uses_head(config))
+    engine = config.engine
+    return LlamaModel(path, engine.n_gpu_layers, load_mtp=_uses_head(config), split_mode=engine.split_mode,
+                      main_gpu=engine.main_gpu)  # fmt: skip
 
 
 def _uses_head(config: Config) -> bool:

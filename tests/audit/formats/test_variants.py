@@ -182,13 +182,9 @@ def receipt(**row: object) -> tuple[Trial, ...]:
 def test_records_of_ones_own_engine() -> None:
     (one,) = receipt(name="n", timing={"decode_ms": 500, "decode_tokens": 20}, arm="a", temperature=0.5)
     assert (one.label, one.arm, one.counted, one.seconds, one.temperature) == ("n", "a", 20, 0.5, 0.5)
-    (ids,) = receipt(decode_s=2, n_tokens=3, native_tok_s=1.5)
-    assert (ids.counted, ids.printed, ids.label) == (3, {"tok_s": 1.5}, "run 1")
-    assert receipt(decode_ns=5e8, n_tokens=4, prefill_ns=1e8)[0].prefill_seconds == pytest.approx(0.1)
-    (deep,) = receipt(a={"b": {"decode_s": 2, "n_tokens": 3}})
-    assert deep.counted == 3
-    two = trials('{"decode_s": 1, "n_tokens": 5}\n{"decode_s": 2, "n_tokens": 6}\n')
-    assert [(trial.label, trial.line) for trial in two] == [("run 1", 1), ("run 2", 2)]
-    record = record_of(source_of("post", b'{"decode_s": 2, "decode_tokens": 8, "n_tokens": 6}'))
+    assert receipt(timing={"decode_ms": 500, "decode_tokens": 4, "prefill_ms": 100})[0].prefill_seconds == 0.1
+    record = record_of(source_of("post", b'{"timing": {"decode_ms": 2000, "decode_tokens": 8}, "tokens_count": 6}'))
     assert record.flags[0].numbers == {"printed": 4.0, "right": 3.0}
-    assert not record_of(source_of("post", b'{"decode_s": 2, "decode_tokens": 6, "n_tokens": 6}')).flags
+    assert not record_of(
+        source_of("post", b'{"timing": {"decode_ms": 9, "decode_tokens": 6}, "tokens_count": 6}')
+    ).flags

@@ -236,7 +236,7 @@ def test_a_profile_has_all_its_passes():
 @pytest.mark.parametrize(("ms", "wrong"), [(4.8, False), (4.7, True)])
 def test_no_step_reads_faster_than_the_memory(ms, wrong):
     # 100 MB at 21 GB/s take 4.762 ms.
-    found = told(profile_cell({1: 5.0, 2: ms}, warm_up=1.0, pace=0.0))
+    found = told(profile_cell({1: 5.0, 2: ms}, warm_up=1.0, pace=1e-6))
     assert list(found) == (["bound"] if wrong else [])
     if wrong:
         assert (
@@ -247,7 +247,7 @@ def test_no_step_reads_faster_than_the_memory(ms, wrong):
 
 def test_passes_that_are_no_repeats():
     def profile(*factors: float, widths: int = 3, both: bool = True) -> Cell:
-        cell = profile_cell({k + 1: 50 for k in range(4)}, passes=5, warm_up=1.0, pace=0.0)
+        cell = profile_cell({k + 1: 50 for k in range(4)}, passes=5, warm_up=1.0, pace=1e-6)
         for width in range(2, 2 + widths):
             for number, factor in enumerate(factors):
                 mine = (cell.steps["width"] == width) & (cell.steps["repeat"] == number)

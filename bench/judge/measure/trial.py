@@ -1,0 +1,65 @@
+"""Rows of a build or a setting on trial, and of energy. The speeds are those of any contrast.
+
+It knows no claim, and no setting by name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.judge.findings import origin
+from bench.judge.measure.layout import contrast_design
+from bench.judge.measure.speedup import speedup_rows
+from bench.judge.measure.tokens import arrays
+from bench.judge.tables.trial import Energy, Trial
+
+if TYPE_CHECKING:
+    from bench.judge.measure.case import Case
+
+SHARED = ("prompt_class", "scope", "tok_s", "baseline_tok_s", "speedup", "ci_low", "ci_high", "speaks_of", "noise_low",
+          "noise_high", "prompts_low", "prompts_high", "plain_speedup", "again", "lossless", "identical_share",
+          "answers_graded", "direction", "min_visible_effect", "n_blocks", "n_prompts", "n_units", "freedom",
+          "units", "contexts")  # fmt: skip
+
+
+def trial_rows(case: Case) -> list[Trial]:
+    """All rows of one trial."""
+    told, known = case.difference, case.cell.facts.get("sides")
+    own = case.cell.env.get("treatment") or case.cell.env.get("engine") or {}
+    about = {**case.of_arm, "build": str(own.get("build", ""))}
+    idle = arrays(case.cell.runs)["idle_cpus"].astype(float)
+    prefill = contrast_design(case.runs)
+    faster = prefill.ratio(-np.log(arrays(case.cell.runs)["prefill_ns"].astype(float))) if prefill else float("nan")
+    return [
+        Trial(**about, **{name: row[name] for name in SHARED}, difference=told["key"], was=told["was"],
+              became=told["became"], baseline_build=origin(case.cell)["build"], prefill_speedup=faster,
+              depth=int(case.cell.config.get("depth") or 0), loaded=f"each alone, {known}" if known else "one process",
+              idle_cpus=float(np.nanmax(idle)) if np.isfinite(idle).any() else float("nan"))
+        for row in speedup_rows(case)
+    ]  # fmt: skip
+
+
+def energy_rows(case: Case) -> list[Energy]:
+    """One row an arm of the cell whose energy is known."""
+    runs, table = arrays(case.cell.runs), case.runs
+    joules = runs["energy_j"].astype(float)
+    rows = []
+    for arm in dict.fromkeys(table.arm.tolist()):
+        known = table.of(arm) & np.isfinite(joules) & (joules > 0)
+        if not known.any():
+            continue
+        tokens, total = int(table.tokens.distinct[known].sum()), float(joules[known].sum())
+        rows.append(Energy(
+            **case.of_arm, cell=case.cell.cell, arm=str(arm), runs=int(known.sum()), joules=total, tokens=tokens,
+            joules_per_token=total / tokens, mean_w=total / float(table.window[known].sum()),
+            power_cap_w=_median(runs["power_cap_w"][known]), memory_mhz=_median(runs["memory_mhz"][known]),
+        ))  # fmt: skip
+    return rows
+
+
+def _median(values: np.ndarray) -> float:
+    known = values.astype(float)
+    known = known[np.isfinite(known)]
+    return float(np.median(known)) if len(known) else float("nan")

@@ -1,0 +1,302 @@
+"""The arms of a contrast whose two sides each have a process: two builds of the engine, or two ways to load a model.
+
+The processes take turns. Whichever is not told to do something is stopped, so that no thread of it spins beside the
+other, and what it used all the same is in each run's record. It measures nothing itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.host import process_group
+from bench.plan.config import Config
+from bench.records.rows import Piece, Run
+from bench.run.arms import OF_BASELINE, PAIR, REFERENCE, Task
+from bench.run.replay import Shape
+from bench.run.side_words import END, FAULT, ROW, About, Opened
+from pti_loop.engine import EngineError
+from pti_loop.ledger import Trace
+from pti_loop.methods import METHODS
+
+ROOT = Path(__file__).resolve().parents[2]
+BASELINE, TREATMENT = "baseline", "treatment"
+HELD = {BASELINE: OF_BASELINE, TREATMENT: (TREATMENT,)}
+"""The arms that each side makes contexts for; all others of the treatment share its context."""
+PATIENCE_S = 5
+
+
+def side_of(arm: str) -> str:
+    """Which side runs an arm."""
+    return BASELINE if arm in (*OF_BASELINE, REFERENCE) else TREATMENT
+
+
+class Side:
+    """A process that holds one side, stopped while nothing is asked of it."""
+
+    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
+        self.name, self._environment = name, environment
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a process."""
+        return self._process is not None
+
+    def start(self) -> None:
+        """A fresh process, which has loaded nothing yet."""
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "bench.run.side_process", str(theirs.fileno())], cwd=ROOT,
+                pass_fds=(theirs.fileno(),), env=os.environ | dict(self._environment), stdin=subprocess.DEVNULL,
+                preexec_fn=process_group.dies_with_parent(),
+            )  # fmt: skip
+            self._connection = Connection(ours.detach())
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """What the side answers to one call. Raises the error that it ended with there, or `EngineError` if it died."""
+        with self._awake():
+            self._send(name, arguments)
+            kind, value = self._receive()
+        if kind == FAULT:
+            raise value
+        return value
+
+    def rows(self, name: str, *arguments: Any) -> Iterator[Any]:
+        """The rows that the side answers with, as they come; all are taken, whoever asked for them."""
+        with self._awake():
+            self._send(name, arguments)
+            kind, value = self._receive()
+            try:
+                while kind == ROW:
+                    yield value
+                    kind, value = self._receive()
+            finally:
+                while kind == ROW:
+                    kind, value = self._receive()
+        if kind != END:
+            raise value
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the process with all its threads; nan where the system does not tell."""
+        assert self._process is not None
+        try:
+            words = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+            return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        except (OSError, ValueError, IndexError):
+            return float("nan")
+
+    def close(self) -> None:
+        """End the process. Calling twice is allowed."""
+        if self._process is None:
+            return
+        self._connection.close()
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGCONT)
+        try:
+            self._process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    @contextmanager
+    def _awake(self) -> Iterator[None]:
+        """The process may run inside."""
+        assert self._process is not None, f"the {self.name}'s side is not open"
+        self._signal(signal.SIGCONT)
+        try:
+            yield
+        finally:
+            self._signal(signal.SIGSTOP)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):  # it died; the next call says so
+            if self._process is not None:
+                self._process.send_signal(number)
+
+    def _send(self, name: str, arguments: tuple[Any, ...]) -> None:
+        with suppress(BrokenPipeError, ConnectionResetError):  # it died; the answer that does not come tells
+            self._connection.send((name, arguments))
+
+    def _receive(self) -> tuple[str, Any]:
+        try:
+            kind, value = self._connection.recv()
+        except (EOFError, ConnectionResetError) as error:
+            assert self._process is not None
+            code = self._process.wait()
+            name = signal.Signals(-code).name if code < 0 else f"code {code}"
+            raise EngineError(f"the process of the {self.name}'s build ended with {name}; its log says more") from error
+        return kind, value
+
+
+class Sides:
+    """The arms of a contrast, of which each side has its own process: what `bench.run.contrast.Trial` asks for.
+
+    `together`: both stay loaded; else each is loaded again whenever its turn comes, and warmed up.
+    """
+
+    def __init__(self, sides: Mapping[str, Side], config: Config, job: dict[str, Any], together: bool) -> None:
+        self.sides, self.config, self._job, self._together = sides, config, job, together
+        self.method = METHODS[config.method.name]
+        self._text: Sequence[int] | None = None
+        self._warm: dict[str, tuple[Any, ...]] = {}
+        self._logs: dict[str, str] = {}
+        self.about: dict[str, About] = {}
+        self._opened: dict[str, Opened] = {}
+        self._facts: dict[str, dict[str, Any]] = {}
+        self.made = 0
+
+    def load(self) -> About:
+        """Load both sides, or the first to see that it loads. Returns what the baseline's says of its model."""
+        for name in self.sides:
+            self._side(name)
+        return self.about[BASELINE]
+
+    def open(self, text: Sequence[int]) -> Sides:
+        """Make the contexts of all arms. `text` is what the method may be tried on. Raises `EngineError`."""
+        self._text = text
+        for name in self.sides:
+            side = self._side(name)
+            if name not in self._opened:
+                self._opened[name] = side.call("open", text, HELD[name])
+        found = self._opened[TREATMENT]
+        self.settings, self.rollback = found.settings, found.rollback
+        self.made += 1
+        return self
+
+    def renew(self) -> None:
+        """All contexts anew; one side alone has them so whenever it is loaded again."""
+        assert self._text is not None, "the arms are opened first"
+        for name, side in self.sides.items():
+            if side.is_open:
+                self._opened[name] = side.call("open", self._text, HELD[name])
+        self.made += 1
+
+    def _side(self, name: str) -> Side:
+        """A side, loaded; the other one goes where memory is short. One that comes back is warmed up."""
+        side = self.sides[name]
+        if side.is_open:
+            return side
+        if not self._together:
+            for other in self.sides:
+                self._leave(other)
+        side.start()
+        self.about[name] = side.call("load", self._job | {"side": name})
+        if self._text is not None:
+            self._opened[name] = side.call("open", self._text, HELD[name])
+        for arm, arguments in self._warm.items():
+            if side_of(arm) == name:
+                side.call("run", arm, *arguments)
+        return side
+
+    def _leave(self, name: str) -> None:
+        if self.sides[name].is_open:
+            if name in self._opened:
+                self._facts[name] = self.sides[name].call("told")
+            self.sides[name].close()
+
+    @property
+    def guesses(self) -> bool:
+        """Whether the method proposes tokens that may be wrong."""
+        return self.method.guesses(self.settings)
+
+    @property
+    def guessing(self) -> dict[str, Any]:
+        """What the drafter says of itself."""
+        found: dict[str, Any] = self.told(TREATMENT)["drafter"]
+        return found
+
+    @property
+    def shape(self) -> Shape:
+        """How the treatment decodes."""
+        return Shape(self.method.width(self.settings), self.method.layout(self.settings))
+
+    @property
+    def reference(self) -> Shape:
+        """The shape that the baseline's own rounding is measured in."""
+        return self.shape if self.shape.width > 1 else Shape(PAIR, "tokens")
+
+    @property
+    def answers(self) -> int:
+        """Answers that the method decodes at once."""
+        return self.method.answers(self.settings)
+
+    def takes_turns(self) -> bool:
+        """False: a run of one process is over before another process has its turn."""
+        return False
+
+    def measure_turns(self, arms: Sequence[str], task: Task, order: int, seed: int, number: int, n_predict: int,
+                      chunk: int) -> list[tuple[Run, Trace, list[Piece]]]:
+        """Raises NotImplementedError: nobody asks for it where `takes_turns` says no."""
+        raise NotImplementedError("runs of two processes take no turns")
+
+    def controls(self) -> list[str]:
+        """Arms that only the control blocks run."""
+        return list(self._opened[TREATMENT].controls)
+
+    def run(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
+            n_predict: int = 0) -> Trace:
+        """One run of an arm that nobody keeps a record of."""
+        found: Trace = self._side(side_of(arm)).call("run", arm, task, seed, number, answers, n_predict)
+        self._warm.setdefault(arm, (task, seed, number, answers, n_predict))
+        return found
+
+    def measure(self, arm: str, task: Task, order: int, seed: int, number: int, n_predict: int,
+                answers: Sequence[Sequence[int]] = ((),), name: str = "") -> tuple[Run, Trace]:
+        """One run with its record, and in it the CPU time that the other side's process took meanwhile."""
+        side = self._side(side_of(arm))
+        others = [one for one in self.sides.values() if one is not side and one.is_open]
+        before, began = sum(one.cpu_seconds() for one in others), time.monotonic()
+        run, trace = side.call("measure", arm, task, order, seed, number, n_predict, answers, name)
+        idle = (sum(one.cpu_seconds() for one in others) - before) / (time.monotonic() - began)
+        return replace(run, idle_cpus=idle), trace
+
+    def replay(self, arm: str, prompt: Sequence[int], tokens: Sequence[int], shape: Shape) -> Iterator[np.ndarray]:
+        """Logits before each token of an answer, decoded on the arm's context in this shape."""
+        side = self._side(side_of(arm))
+        rows = (np.frombuffer(row, dtype=np.float32) for row in side.rows("rows", arm, prompt, tokens, shape))
+        # The other replay that this is compared with may need the memory, or is of the very same process.
+        return rows if self._together and arm == TREATMENT else iter(list(rows))
+
+    def read_speed(self, step_bytes: int, repeats: int) -> dict[str, Any]:
+        """Read bandwidth of the memory that holds the weights, by the baseline's side."""
+        found: dict[str, Any] = self._side(BASELINE).call("speed", step_bytes, repeats)
+        return found
+
+    def told(self, name: str) -> dict[str, Any]:
+        """What a side says of itself: engine, drafter, process, log."""
+        if not self.sides[name].is_open and name in self._facts:
+            return self._facts[name]
+        found: dict[str, Any] = self._side(name).call("told")
+        return found
+
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """What the engine made of each arm's context."""
+        return {arm: facts for name in self.sides for arm, facts in self.told(name)["engine"].items()}
+
+    def close(self) -> None:
+        """Keep what the sides say of themselves, and end their processes."""
+        try:
+            for name in self.sides:
+                self._leave(name)
+        finally:
+            for side in self.sides.values():
+                side.close()
+
+    def kept(self) -> dict[str, dict[str, Any]]:
+        """What each side said of itself in the end."""
+        return self._facts
