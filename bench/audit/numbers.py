@@ -18,7 +18,7 @@ _NUMBER = r"[-+]?(?:\d{1,3}(?:[ ']\d{3})+(?:[.,]\d+)?|\d[\d.,]*|[.,]\d+)(?:[eE][
 _WITH_UNIT = re.compile(rf"[~≈<>=]?\s*\(?({_NUMBER})\)?\s*([^\d\s].*)?")
 _COMMA_DECIMAL = re.compile(r"\d,(?:\d{1,2}|\d{4,})(?!\d)|\d\.\d{3}\.\d{3}|\d\.\d{3},\d|^0,\d")
 _POINT_DECIMAL = re.compile(r"\d\.(?:\d{1,2}|\d{4,})(?![\d.])|\d,\d{3},\d{3}|\d,\d{3}\.\d|^0\.\d|^\.\d")
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|h|m|s)")
+_DURATION = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|h|m|s)")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 

@@ -20,7 +20,7 @@ LOOKED_UP_SMALL = 0.40
 """The same for models below `SMALL` parameters, whose vocabulary is a large part of them."""
 SMALL = 3e9
 _PER_LAYER = re.compile(r"\bE\d+(\.\d+)?B\b|per.?layer|3n\b", re.IGNORECASE)
-_PARAMETERS = re.compile(r"(\d+(?:\.\d+)?)\s*([BM])\b")
+_PARAMETERS = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)\s*([BM])\b")
 
 
 def physics_flags(record: Record, options: AuditOptions) -> list[Flag]:

@@ -41,7 +41,7 @@ FIELDS = {
 }
 NOTE = "llama-batched-bench: B answers decode at once, S_TG is their sum, and S has prompt tokens in it"
 TURNS = "is_tg_separate = 1: the answers took turns, so B says nothing about batching"
-_PAIRS = re.compile(r"(\w+) = (-?\d+)")
+_PAIRS = re.compile(r"\b(\w+) = (-?\d+)")
 
 
 def sniff(block: Block) -> bool:

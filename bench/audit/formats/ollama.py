@@ -11,7 +11,7 @@ from bench.audit.numbers import NAN, number, seconds
 from bench.audit.trials import Trial
 
 _LINE = re.compile(r"^\W*(total duration|load duration|(?:prompt )?eval (?:count|duration|rate)): +(\S+)")
-_PLACE = re.compile(r"(\d+%(?:/\d+%)? (?:CPU/GPU|GPU|CPU))")
+_PLACE = re.compile(r"(?<!\d)(\d+%(?:/\d+%)? (?:CPU/GPU|GPU|CPU))")
 
 
 def sniff(block: Block) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
 
+from bench.audit import numbers
 from bench.audit.audit import audit
-from bench.audit.formats import FORMATS
+from bench.audit.flags import physics
+from bench.audit.formats import FORMATS, batched_bench, ollama
 from bench.audit.record import read_record
 from bench.audit.trials import Record, Trial
 
@@ -225,3 +229,11 @@ def test_databases_of_profilers(tmp_path: Path) -> None:
     assert (amd["kernel"], amd["calls"], amd["us"], amd["us_high"]) == ("gemv<4>", 2, 55.0, 60.0)
     nvidia = audit(nsys(tmp_path / "r.sqlite")).launches[0]
     assert (nvidia["kernel"], nvidia["calls"], nvidia["us"]) == ("gemv", 2, 82.0)
+
+
+@pytest.mark.parametrize("pattern", [batched_bench._PAIRS, ollama._PLACE, numbers._DURATION, physics._PARAMETERS])
+def test_a_long_word_is_looked_through_once(pattern: re.Pattern[str]) -> None:
+    """Tried again from each of its letters it would take minutes."""
+    began = time.process_time()
+    assert pattern.findall("1" * 200_000) == []
+    assert time.process_time() - began < 2
