@@ -112,7 +112,8 @@ class Draw:
 class Trace:
     """What one run did. Appending costs a tuple; typed rows are built when the run is over, and get its number then.
 
-    `clock` is the context's clock, in nanoseconds; it stands still while the run is paused for another one's turn.
+    `clock` is the context's clock, in nanoseconds; it stands still while the run is paused for another one's turn, and
+    while the gauge is read, which takes a driver milliseconds.
     `tally` counts what the contexts decode, inside and outside the window. A token can be said in an open window only:
     `emit` raises `RecordError` elsewhere, and so do a window that is opened twice and one that is closed without being
     open.
@@ -120,7 +121,7 @@ class Trace:
 
     def __init__(self, run: int, clock: Callable[[], int], tally: Tally | None = None,
                  gauge: Callable[[], float] | None = None) -> None:  # fmt: skip
-        """`gauge` is read as each window opens and closes, outside its time; `gauged` is what it rose by within."""
+        """`gauge` is read as each window opens and closes; `gauged` is what it rose by within."""
         self.run = run
         self.clock = clock
         self._gauge, self._before = gauge, 0.0
@@ -151,7 +152,7 @@ class Trace:
         require(not self._open, f"run {self.run}: the timed window was opened twice")
         self._open = True
         self.tally.open()
-        self._before = self._gauge() if self._gauge else 0.0
+        self._before = self._read()
         self._opened = self._since = self.clock()
         self._first = len(self._rounds)
         if self.start_ns is None:
@@ -167,8 +168,23 @@ class Trace:
         self._end_span(self.end_ns)
         self._note_gauge()
 
+    def _read(self) -> float:
+        """The gauge, outside the run's time."""
+        if self._gauge is None:
+            return 0.0
+        since = self.clock()
+        value = self._gauge()
+        self._go_on(since)
+        return value
+
+    def _go_on(self, since: int) -> None:
+        """The run's own clock goes on from `since`."""
+        clock = self._machine_clock
+        away = self._away = clock() - since
+        self.clock = lambda: clock() - away
+
     def _note_gauge(self) -> None:
-        self.gauged += self._gauge() - self._before if self._gauge else 0.0
+        self.gauged += self._read() - self._before
 
     def _end_span(self, now: int) -> None:
         self.spans.append((self._since + self._away, now + self._away, self._first))
@@ -183,11 +199,9 @@ class Trace:
 
     def resume(self) -> None:
         """It goes on. Emits, windows and the end are told by its own clock, `spans` by the machine's."""
-        if self._open and self._gauge:
-            self._before = self._gauge()
-        clock = self._machine_clock
-        away = self._away = clock() - self._left
-        self.clock = lambda: clock() - away
+        if self._open:
+            self._before = self._read()
+        self._go_on(self._left)
         if self._open:
             self.tally.open()
             self._since, self._first = self._left, len(self._rounds)

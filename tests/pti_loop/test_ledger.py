@@ -94,3 +94,30 @@ def test_rows_get_the_number_that_the_run_has_when_they_are_read():
     trace.round("steady", 2, (0, 1, 0, 0, 1), (1, 1, 1))
     trace.run = 9
     assert [row.run for row in (*trace.emits(), *trace.draws(), *trace.rounds())] == [9, 9, 9]
+
+
+def test_reading_the_gauge_takes_none_of_the_runs_time():
+    now = [0]
+    joules = [100.0]
+
+    def clock():
+        now[0] += 1
+        return now[0]
+
+    def gauge():
+        now[0] += 1_000_000  # what a driver takes
+        joules[0] += 5.0
+        return joules[0]
+
+    trace = Trace(0, clock, gauge=gauge)
+    trace.begin_ns = clock()
+    trace.open_window()
+    trace.pause()
+    trace.resume()
+    trace.close_window()
+    trace.finish()
+    assert trace.gauged == 10.0, "two stretches, and in each the counter rose once"
+    assert trace.window_ns < 100 and trace.finish_ns - trace.begin_ns < 100
+    (_, first_end, _), (second_start, second_end, _) = trace.spans
+    assert second_start - first_end > 1_000_000, "by the machine's clock the readings lie between the stretches"
+    assert second_end <= now[0]

@@ -235,7 +235,7 @@ def cells(rows: Sequence[Row]) -> list[str]:
 def label(row: Row) -> str:
     """A row in a few words."""
     words = [str(row[key]) for key in ("model", "variant", "format") if row.get(key)]
-    if row.get("difference"):
+    if row.get("was") is not None:
         words.append(f"{row['short']} against {row['was']}")
     if row.get("rows"):
         words.append(f"{row['rows']} x {row['cols']}")
