@@ -137,7 +137,7 @@ def test_an_unexpected_error_is_a_fault_of_the_harness_and_code_3(monkeypatch, c
 
 @pytest.mark.parametrize(
     "error",
-    [KeyError("x"), RecursionError(), AssertionError(), EOFError("cut"), OSError(5, "EIO"),
+    [KeyError("x"), RecursionError(), AssertionError(), EOFError("cut"), OSError(71, "EPROTO"),
      ModuleNotFoundError("no", name="bench.gone"), UnicodeDecodeError("a", b"", 0, 1, "c")],
 )  # fmt: skip
 def test_every_error_that_is_no_users_is_code_3(monkeypatch, capsys, error):

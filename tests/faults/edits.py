@@ -263,3 +263,29 @@ def _(record: Record) -> None:
     rounds = record.tables["rounds"]
     mask = record.mask("rounds", "treatment")
     rounds.loc[mask, ["drafted", "verified"]] = 3
+
+
+# How blocks and runs went on.
+
+
+@fault("blocks ended as if a rule had been asked for", LOOKUP, "stopping")
+def _(record: Record) -> None:
+    record.facts["stopping"] = {"why": "decided", "passes": []}
+
+
+@fault("texts that nobody asked for were decoded untimed", LOOKUP, "texts")
+def _(record: Record) -> None:
+    record.facts["untimed"] = [{"prompt": "another", "class": "prose", "tokens": 63, "rounds": [
+        {"width": 4, "redecoded": 0, "count": 20}]}]  # fmt: skip
+
+
+@fault("runs took turns that were not configured", LOOKUP, "turns")
+def _(record: Record) -> None:
+    record.facts["turns"] = {"chunk": 8, "arms": ["baseline", "treatment"]}
+
+
+@fault("a trial names another setting than the one that it lists", LOOKUP, "trial")
+def _(record: Record) -> None:
+    record.config["kind"] = "trial"
+    told = {"key": "type_k", "was": "f16", "became": "q8_0", "words": "q8_0 keys"}
+    record.config["treatment"] = {"engine": {"threads": 4}, "declaration": told}

@@ -46,7 +46,7 @@ def test_every_drafter_says_what_plain_decoding_says(name, settings, rollback, t
 
 
 @pytest.mark.parametrize("rollback", STRATEGIES)
-@pytest.mark.parametrize("drafter", drafters())
+@pytest.mark.parametrize("drafter", [name for name in drafters() if name != "native"])  # which no toy engine has
 def test_packed_answers_have_guesses_of_their_own(drafter, rollback):
     model = toy(no_rewind=rollback != "rewind", no_snapshots=rollback == "checkpoint", bad_head=0.3)
     common = {"prompts": PROMPTS, "n_predict": 40, "temperature": 0.5}

@@ -76,6 +76,6 @@ def test_weights_in_float32_have_to_fit_beside_the_caches(dense, monkeypatch):
 def test_one_sweep_takes_both_engines_and_each_cell_says_whose_it_is(dense):
     planned, _, environments = prepare([*dense, "method=lookup", "model.engine=llama,hf"])
     assert [cell.engine for cell in planned] == ["llama", "hf"]
-    builds = [environments[name]["engine"]["build"] for name in ("hf", "llama")]
+    builds = [environments[f"{name} stock"]["engine"]["build"] for name in ("hf", "llama")]
     assert builds[0].startswith("transformers-") and "-torch-" in builds[0] and builds[0] != builds[1]
-    assert environments["hf"]["packages"].keys() - environments["llama"]["packages"].keys() == set(load.NEEDS)
+    assert environments["hf stock"]["packages"].keys() - environments["llama stock"]["packages"].keys() == set(load.NEEDS)

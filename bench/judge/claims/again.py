@@ -59,5 +59,6 @@ def standing(claim: Claim, row: Row) -> str:
 def told(row: Row) -> str:
     """A/A of a row in figures."""
     low, high, middle = (figure(row, name) for name in ("again_low", "again_high", "again_ratio"))
-    known = middle is not None and low is not None and high is not None
-    return f"{number(middle)} [{number(low)}, {number(high)}]" if known else "not told"  # type: ignore[arg-type]
+    if middle is None or low is None or high is None:
+        return "not told"
+    return f"{number(middle)} [{number(low)}, {number(high)}]"

@@ -33,8 +33,8 @@ def trial_rows(case: Case) -> list[Trial]:
     prefill = contrast_design(case.runs)
     faster = prefill.ratio(-np.log(arrays(case.cell.runs)["prefill_ns"].astype(float))) if prefill else float("nan")
     return [
-        Trial(**about, **{name: row[name] for name in SHARED}, difference=told["key"], was=told["was"],
-              became=told["became"], baseline_build=origin(case.cell)["build"], prefill_speedup=faster,
+        Trial(**about, **{name: row[name] for name in SHARED}, difference=told.get("key", ""), was=told.get("was", ""),
+              became=told.get("became", ""), baseline_build=origin(case.cell)["build"], prefill_speedup=faster,
               depth=int(case.cell.config.get("depth") or 0), loaded=f"each alone, {known}" if known else "one process",
               idle_cpus=float(np.nanmax(idle)) if np.isfinite(idle).any() else float("nan"))
         for row in speedup_rows(case)

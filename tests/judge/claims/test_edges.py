@@ -89,6 +89,10 @@ def judged(claim: Claim, row: dict[str, Any], other: str = "") -> str:
             4620 + 1680,
         ),
         ("grown_increments", {"a": 1, "b": 2, "c": 4, "d": 6, "e": 9}, 2),
+        ("least", {"a": 3, "b": 1.5, "c": 2}, 1.5),
+        ("greatest", {"a": 3, "b": 1.5, "c": 2}, 3),
+        ("least_gain", {"plain_a": 40, "flag_a": 50, "plain_b": 20, "flag_b": 30}, 25),
+        ("greatest_gain", {"plain_a": 40, "flag_a": 50, "plain_b": 20, "flag_b": 30}, 50),
     ],
 )
 def test_every_formula_by_hand(formula: str, inputs: dict[str, float], value: float) -> None:
