@@ -65,9 +65,10 @@ def main(rest: list[str]) -> int:
     keep = given.get("results")
     with nullcontext(keep) if keep else tempfile.TemporaryDirectory() as root:
         again = _measure(stored, Path(str(root)), given)
-        theirs, ours = judge_stored([folder], 1), judge_stored([again], 1)
         found = read_cell(again)
-        assert isinstance(found, StoredCell)
+        if isinstance(found, DamagedCell):
+            raise UserError(f"the cell that was just measured is damaged ({found.reason}); run the same command again")
+        theirs, ours = judge_stored([folder], 1), judge_stored([again], 1)
         lines, agree = compare(theirs, ours)
         print("\n".join(map(plain_text, [*_differences(stored, found), *lines])), flush=True)
     return 0 if agree else 1
