@@ -10,9 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from bench.plan.config import Config
 from bench.plan.treatment import changes
@@ -24,11 +22,11 @@ from bench.run.draw_counts import Distribution
 from bench.run.kept import run_kept
 from bench.run.padded import compare_padded
 from bench.run.replay import Comparison, Shape, compare
+from bench.run.tasks import further, renewed, tasks, unlike
+from bench.run.trial import Trial, here
 from bench.run.until import Until, of_block
 from pti_loop.engine import Model
 from pti_loop.ledger import Trace
-from pti_loop.method import Method
-from pti_loop.settings import Settings
 
 Progress = Callable[[float, str], None]
 SINGLE = Shape(1, "sequences")
@@ -53,35 +51,6 @@ class Result:
         self.tables["draws"] += trace.draws()
 
 
-def tasks(prompts: list[Prompt], config: Config, independent: bool) -> list[Task]:
-    """Blocks of the cell: one a chosen prompt, or a group of `streams` prompts for independent answers.
-
-    A group takes prompts of one class where the class has enough, else from the whole set.
-    """
-    wanted = config.measure.classes or sorted({prompt.kind for prompt in prompts})
-    found: list[Task] = []
-    for kind in wanted:
-        pool = [prompt for prompt in prompts if prompt.kind == kind]
-        for first in range(min(config.measure.per_class, len(pool))):
-            group: tuple[Prompt, ...] = (pool[first],)
-            if independent:
-                rest = pool if len(pool) >= config.streams else prompts
-                at = rest.index(pool[first])
-                group = tuple(rest[(at + i) % len(rest)] for i in range(config.streams))
-            found += [Task(0, group)] * config.measure.blocks_per_prompt
-    return [Task(block, task.prompts) for block, task in enumerate(found)]
-
-
-def renewed(blocks: int, contexts: int) -> set[int]:
-    """Blocks before which all contexts are made anew, so that each set of them has as many."""
-    return {round(place * blocks / contexts) for place in range(1, contexts)} - {0, blocks}
-
-
-def unlike(prompt: Prompt) -> Prompt:
-    """The prompt's tokens backwards behind the first: a text of its length that no run of a cell is about."""
-    return replace(prompt, tokens=(*prompt.tokens[:1], *prompt.tokens[:0:-1]))
-
-
 def own_noise(compared: list[Comparison]) -> dict[str, float]:
     """What the shape of the decode moves on one answer's own prefix, where no guess is made.
 
@@ -97,84 +66,6 @@ def forced(compared: Comparison) -> dict[str, Any]:
     """How often a replay of the baseline's text says another token, and the largest gap there."""
     return {"positions": len(compared.disagrees), "disagreements": sum(compared.disagrees),
             "worst_gap": compared.worst_gap()}  # fmt: skip
-
-
-class Trial(Protocol):
-    """The arms of a contrast, wherever they are: what is told to run, and to say logits again."""
-
-    method: Method
-    settings: Settings
-    rollback: dict[str, Any]
-
-    @property
-    def guesses(self) -> bool:
-        """Whether the method proposes tokens that may be wrong."""
-
-    @property
-    def guessing(self) -> dict[str, Any]:
-        """What the drafter says of itself."""
-
-    @property
-    def shape(self) -> Shape:
-        """How the treatment decodes."""
-
-    @property
-    def reference(self) -> Shape:
-        """The shape that the baseline's own rounding is measured in."""
-
-    @property
-    def answers(self) -> int:
-        """Answers that the method decodes at once."""
-
-    def takes_turns(self) -> bool:
-        """Whether runs of the method may be open beside one of the baseline."""
-
-    @property
-    def made(self) -> int:
-        """How often the contexts were made."""
-
-    def renew(self) -> None:
-        """All contexts anew."""
-
-    def controls(self) -> list[str]:
-        """Arms that only the control blocks run."""
-
-    def run(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
-            n_predict: int = 0) -> Trace:
-        """One run of an arm that nobody keeps a record of."""
-
-    def measure(self, arm: str, task: Task, order: int, seed: int, number: int, n_predict: int,
-                answers: Sequence[Sequence[int]] = ((),), name: str = "") -> tuple[Run, Trace]:
-        """One run with its record."""
-
-    def measure_turns(self, arms: Sequence[str], task: Task, order: int, seed: int, number: int, n_predict: int,
-                      chunk: int) -> list[tuple[Run, Trace, list[Piece]]]:
-        """Some runs that take turns of `chunk` tokens, with their records."""
-
-    def replay(self, arm: str, prompt: Sequence[int], tokens: Sequence[int], shape: Shape) -> Iterator[np.ndarray]:
-        """Logits before each token of an answer, decoded on the arm's context in this shape."""
-
-    def facts(self) -> dict[str, dict[str, Any]]:
-        """What the engine made of each arm's context."""
-
-    def close(self) -> None:
-        """Free the contexts."""
-
-
-def here(model: Model | None, config: Config, around: Callable[[], tuple[float, ...]],
-         gauge: Callable[[], float] | None = None) -> Callable[[Sequence[int]], Trial]:  # fmt: skip
-    """What opens all arms on one model of this process."""
-    assert model is not None, "arms that are elsewhere are opened by whoever has them there"
-    return lambda text: Arms(model, config, text, around, gauge)
-
-
-def further(prompts: list[Prompt], config: Config) -> list[Prompt]:
-    """Prompts of the wanted classes behind those of the blocks; none for independent answers."""
-    classes = config.measure.classes or sorted({prompt.kind for prompt in prompts})
-    pools = ([prompt for prompt in prompts if prompt.kind == kind] for kind in classes)
-    first = config.measure.per_class
-    found = [prompt for pool in pools for prompt in pool[first : first + config.measure.texts]]
-    return [] if config.method.spec.answers == "independent" else found
 
 
 class Contrast:

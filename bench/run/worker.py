@@ -30,9 +30,10 @@ from bench.plan.config import (
 from bench.plan.treatment import is_apart, treated
 from bench.records.cells import write_cell
 from bench.run.arms import Around, Prompt
-from bench.run.contrast import Contrast, here
+from bench.run.contrast import Contrast
 from bench.run.engines import engine, offloads
 from bench.run.side_words import About
+from bench.run.trial import here
 from pti_loop.engine import EngineError, Model
 from pti_loop.gguf.file import GgufFile
 

@@ -12,7 +12,8 @@ from bench.plan.cells import cells
 from bench.plan.config import Config, EngineConfig, MethodConfig
 from bench.records.cells import load_cell, write_cell
 from bench.run.arms import Arms, Prompt
-from bench.run.contrast import Contrast, renewed, tasks
+from bench.run.contrast import Contrast
+from bench.run.tasks import renewed, tasks
 from pti_loop.engine import EngineError, Unsupported
 from pti_loop.fake import FakeModel, Faults
 from pti_loop.parameters import declared, resolve
