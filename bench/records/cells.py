@@ -169,6 +169,8 @@ def _mapping(name: str, content: bytes) -> dict[str, Any]:
     return found
 
 
+SPARE_BLOCKS = 1000
+"""How far a block's number may be above the number of runs."""
 READERS: Mapping[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: schema_1.converted, 2: dict, SCHEMA: dict}
 """What makes a configuration of each schema one of today's."""
 
@@ -206,10 +208,21 @@ def _read(folder: Path, machine: str, cell: str) -> StoredCell:
     env, facts = (_part(partial(_mapping, name, contents[name]), name) for name in ("env.json", "facts.json"))
     status = _part(lambda: _mapping("status.json", content("status.json")), "status.json")
     tables = {name: _part(partial(_table, contents, name, record), f"{name}.csv.gz") for name, record in TABLES.items()}
+    _part(lambda: _blocks_fit(tables["runs"]), "runs.csv.gz")
     note = _part(lambda: _proof(status, machine, cell, contents, config, env), "status.json")
     converted = _part(lambda: READERS[config["schema"]](config), "cell.yaml")
     return StoredCell(machine=machine, cell=cell, config=converted, env=env, facts=facts, status=status, note=note,
                       **tables)  # fmt: skip
+
+
+def _blocks_fit(runs: Columns) -> None:
+    """Blocks are numbered from 0 and each has runs, so no number is far above theirs.
+
+    Whoever judges the cell makes room for as many. Raises ValueError for a number that none can have.
+    """
+    blocks = runs["block"]
+    if len(blocks) and not 0 <= min(blocks) <= max(blocks) <= len(blocks) + SPARE_BLOCKS:
+        raise ValueError(f"it has {len(blocks)} runs, and blocks from {min(blocks)} to {max(blocks)}")
 
 
 def _table(contents: Mapping[str, bytes], name: str, record: type) -> Columns:

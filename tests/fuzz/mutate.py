@@ -13,6 +13,7 @@ import random
 import re
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -62,7 +63,9 @@ def tree(draw: Draw, whole: Any) -> Any:
         elif kind == 2 and isinstance(parent, dict):
             parent[draw.choice(TEXTS)] = parent.pop(key)
         elif kind == 3 and isinstance(parent, list):
-            parent.extend(copy.deepcopy(parent[: draw.choice((1, 50))]))
+            more = parent[: draw.choice((1, 50))]
+            with suppress(RecursionError):  # a part that an earlier change put deep inside itself stays one
+                parent.extend(copy.deepcopy(more))
         else:
             parent[key] = value(draw)
     return whole

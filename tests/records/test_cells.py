@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -263,6 +264,21 @@ def test_other_columns_than_those_of_the_record_are_an_error(tmp_path, change):
     _rewrite_steps(folder, change)
     with pytest.raises(UserError, match=r"steps\.csv\.gz: it has the columns"):
         load_cell(folder)
+
+
+@pytest.mark.parametrize("block", [-1, 2_000_000_000])
+def test_a_block_that_nobody_can_have_measured_is_damage(tmp_path, block):
+    (source, *_) = (ROOT / "results" / "reference").glob("*/9528e9b90995")
+    folder = tmp_path / "box" / source.name
+    shutil.copytree(source, folder)
+    path = folder / "runs.csv.gz"
+    head, first, *rest = gzip.decompress(path.read_bytes()).decode().splitlines()
+    place = head.split(",").index("block")
+    cells = first.split(",")
+    cells[place] = str(block)
+    path.write_bytes(gzip.compress("\n".join([head, ",".join(cells), *rest, ""]).encode()))
+    why = read_cell(folder).reason
+    assert why.startswith("runs.csv.gz: it has ") and str(block) in why
 
 
 def test_every_cell_of_the_reference_is_readable():
