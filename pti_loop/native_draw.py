@@ -11,7 +11,6 @@ import ctypes
 import hashlib
 import os
 import platform
-import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pti_loop import cxx
 from pti_loop.user_cache import user_cache
 
 SOURCE = Path(__file__).with_name("draw.cpp")
@@ -28,7 +28,6 @@ BLOCK = 256
 """Tokens that share a partial sum."""
 ADDED = 8
 """Float32 numbers that are added to each other before a sum goes on in float64: a block's over its lanes."""
-_COMPILERS = ("c++", "g++", "clang++")
 _FLAGS = ("-O3", "-fno-trapping-math", "-fno-math-errno", "-shared", "-fPIC")
 _SECONDS = 60
 _FLOAT: Any = ctypes.c_float
@@ -88,7 +87,9 @@ def _load(path: Path) -> Callable[..., int]:
 
 def _library() -> Path:
     """The compiled library by its source and its machine. Raises OSError or SubprocessError where it cannot be made."""
-    compiler = _compiler()
+    compiler = cxx.compiler()
+    if compiler is None:
+        raise OSError(f"no C++ compiler ({', '.join(cxx.names())}) is on the PATH")
     key = hashlib.sha256(SOURCE.read_bytes())
     key.update("\0".join([compiler, platform.machine(), platform.system(), *_FLAGS]).encode())
     path = user_cache() / "pti-loop" / "draw" / f"{key.hexdigest()[:16]}.so"
@@ -101,15 +102,6 @@ def _library() -> Path:
         finally:
             partial.unlink(missing_ok=True)
     return path
-
-
-def _compiler() -> str:
-    """The C++ compiler that CXX names, else the first of the usual ones. Raises OSError where there is none."""
-    named = os.environ.get("CXX", "").split()[:1] or list(_COMPILERS)
-    for name in named:
-        if found := shutil.which(name):
-            return found
-    raise OSError(f"no C++ compiler ({', '.join(named)}) is on the PATH")
 
 
 def _compile(compiler: str, out: Path) -> None:

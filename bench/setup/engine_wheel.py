@@ -8,15 +8,14 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench.errors import UserError
 from bench.host.pins import ENGINE, Pins, digest, engine_requirement
 from bench.setup import toolchain
-from bench.setup.packed_source import add_kernels, kernels_digest, unpack
+from bench.setup.engine_source import fetch, unpack
+from bench.setup.packed_source import add_kernels, kernels_digest
 from bench.setup.steps import Steps
 from pti_loop.user_cache import user_cache
 
@@ -37,7 +36,7 @@ def built(pins: Pins, settings: dict[str, str], venv: Path, pip: list[object], s
     part = folder.with_name(f"{folder.name}.part-{os.getpid()}")
     with tempfile.TemporaryDirectory(prefix="pti-bench-engine-") as temporary:
         if kernels:
-            source = _patched_source(pins, Path(temporary), pip, env)
+            source = _patched_source(pins, venv, Path(temporary), env)
             line = line.replace(pins.engine, f"{ENGINE} @ {source.as_uri()}", 1)
         requirement.write_text(line + "\n")
         try:
@@ -50,14 +49,12 @@ def built(pins: Pins, settings: dict[str, str], venv: Path, pip: list[object], s
     return next(folder.glob("llama_cpp_python-*.whl"))
 
 
-def _patched_source(pins: Pins, folder: Path, pip: list[object], env: dict[str, str]) -> Path:
+def _patched_source(pins: Pins, venv: Path, folder: Path, env: dict[str, str]) -> Path:
     """The pinned release's Python project in `folder`, with the packed kernels in its llama.cpp."""
-    command = [*pip, "download", "-q", "--no-deps", "--no-binary", ENGINE, "-d", folder, pins.engine]
-    if subprocess.run([str(word) for word in command], env=env, check=False).returncode:
-        raise UserError(f"the source of {pins.engine} could not be fetched; pip's message is above")
-    source = unpack(folder)
-    add_kernels(source / "vendor" / "llama.cpp", pins.engine)
-    return source
+    fetch(pins, venv, folder, Steps(1, venv / "source.log"), env)
+    llama = unpack(folder)
+    add_kernels(llama, pins.engine)
+    return llama.parents[1]
 
 
 def wheel_key(pins: Pins, settings: Mapping[str, str], native: bool, backend: str, env: Mapping[str, str],

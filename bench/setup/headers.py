@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.errors import UserError
 from bench.host.pins import Pins
-from bench.setup.peer_build import fetch, unpack
+from bench.setup.engine_source import fetch, unpack
 from bench.setup.steps import Steps
 from pti_loop.llama.header_folder import FOLDERS, headers, kept
 

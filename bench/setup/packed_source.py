@@ -9,12 +9,11 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from bench.errors import UserError
-from bench.host.pins import ENGINE, ROOT
+from bench.host.pins import ROOT
 
 KERNELS = ("packed",)
 """What `make setup KERNELS=` takes."""
@@ -40,16 +39,6 @@ def kernels_digest() -> str:
     for path in [*(source for source, _ in sources()), *(_OURS / name for name in _PATCHES)]:
         hasher.update(path.name.encode() + b"\0" + path.read_bytes())
     return hasher.hexdigest()[:8]
-
-
-def unpack(folder: Path) -> Path:
-    """The Python project of the one source archive in `folder`, unpacked there. Raises `UserError` without one."""
-    archives = sorted(folder.glob("*.tar.gz"))
-    if not archives:
-        raise UserError(f"{ENGINE} came without a source archive, so the packed kernels cannot be built into it")
-    with tarfile.open(archives[0]) as archive:
-        archive.extractall(folder / "source", filter="data")
-    return next((folder / "source").iterdir())
 
 
 def add_kernels(llama: Path, release: str) -> None:

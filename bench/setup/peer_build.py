@@ -9,17 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bench.errors import UserError
-from bench.host.pins import ENGINE, Pins
+from bench.host.pins import Pins
 from bench.setup import toolchain
-
-if TYPE_CHECKING:
-    from bench.setup.steps import Steps
 
 PEERS = {"llama-bench": "llama-bench", "llama-batched-bench": "batched-bench"}
 """Program -> its folder in llama.cpp's tools."""
@@ -35,6 +29,7 @@ def built(venv: Path) -> dict[str, Path]:
 
 def build(pins: Pins, venv: Path, key: str) -> dict[str, Path]:
     """Build what is missing or stale into `venv/peers`. Returns the programs by name. Raises `UserError`."""
+    from bench.setup.engine_source import fetch, unpack
     from bench.setup.steps import Steps
 
     folder = venv / "peers"
@@ -54,24 +49,6 @@ def build(pins: Pins, venv: Path, key: str) -> dict[str, Path]:
             os.replace(part, folder / name)
     stamp.write_text(key)
     return built(venv)
-
-
-def fetch(pins: Pins, venv: Path, folder: Path, steps: Steps) -> None:
-    """The engine's pinned source archive, into a folder. Raises `UserError`."""
-    steps.run(f"fetching the source of {pins.engine}", [
-        venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--no-deps",
-        "--no-binary", ENGINE, "-d", folder, pins.engine,
-    ])  # fmt: skip
-
-
-def unpack(folder: Path) -> Path:
-    """llama.cpp's folder of the one source archive in `folder`, unpacked there. Raises `UserError` without one."""
-    archives = sorted(folder.glob("*.tar.gz"))
-    if not archives:
-        raise UserError(f"{ENGINE} came without a source archive, which is to be built against")
-    with tarfile.open(archives[0]) as archive:
-        archive.extractall(folder / "src", filter="data")
-    return next((folder / "src").glob("*/vendor/llama.cpp"))
 
 
 def compile_command(source: Path, tool: str, output: Path, venv: Path) -> list[str]:

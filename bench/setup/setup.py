@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.durations import clock_text
 from bench.errors import UserError
-from bench.setup import engine_wheel, toolchain
+from bench.setup import toolchain
 
 if TYPE_CHECKING:  # read when they are needed, after the check that this Python is new enough for them
     from bench.host.pins import Pins
@@ -90,9 +90,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _keep_headers(pins: Pins, venv: Path) -> None:
-    from bench.setup import headers
+    from pti_loop.llama.header_folder import kept
 
-    headers.keep(pins, venv)
+    if not kept(pins.engine_commit):
+        from bench.setup import headers
+
+        headers.keep(pins, venv)
 
 
 def choose(backend: str | None, native: bool | None, stamp: Mapping[str, Any]) -> tuple[str, bool]:
@@ -107,12 +110,12 @@ def choose_kernels(asked: str | None, backend: str, stamp: Mapping[str, Any]) ->
 
     Raises `UserError` for kernels that there are not, or that the backend cannot run.
     """
-    from bench.errors import nearest
-    from bench.setup.packed_source import KERNELS
-
     kernels = stamp.get("kernels", "") if asked is None and backend == stamp.get("backend") else asked or ""
     if kernels in ("", "stock"):
         return ""
+    from bench.errors import nearest
+    from bench.setup.packed_source import KERNELS
+
     if kernels not in KERNELS:
         raise UserError(f"kernels '{kernels}' are none of this project: {nearest(kernels, KERNELS)}")
     if backend != "cuda":
@@ -123,9 +126,12 @@ def choose_kernels(asked: str | None, backend: str, stamp: Mapping[str, Any]) ->
 def setup_key(pins: Pins, backend: str, native: bool, kernels: str = "") -> str:
     """Digest of everything that, when it changes, makes the environment stale."""
     from bench.host.pins import ROOT, digest
-    from bench.setup.packed_source import kernels_digest
 
-    ours = [kernels, kernels_digest()] if kernels else []
+    ours: list[str] = []
+    if kernels:
+        from bench.setup.packed_source import kernels_digest
+
+        ours = [kernels, kernels_digest()]
     return digest(SCHEMA, vars(pins), backend, native, str(ROOT), sys.version_info[:2], *ours)
 
 
@@ -181,6 +187,7 @@ class _locked:
 
 def _install(pins: Pins, venv: Path, backend: str, native: bool, kernels: str, key: str) -> None:
     from bench.host import pins as pins_module
+    from bench.setup import engine_wheel
     from bench.setup.steps import Steps
 
     start = time.monotonic()

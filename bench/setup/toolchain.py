@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError
+from pti_loop import cxx
 
 GIB = 1 << 30
 NEEDED_BYTES = {"cpu": 2 * GIB, "cuda": 8 * GIB, "hip": 6 * GIB}
 """Free disk for the environment and the build. The portable CPU build takes 1.3 GiB; the GPU ones are estimates."""
 BYTES_PER_COMPILER = 3 * GIB // 2
-_COMPILERS = ("c++", "g++", "clang++")
 
 
 def check_python(minimum: Sequence[int], version: Sequence[int] = tuple(sys.version_info[:3])) -> None:
@@ -47,17 +47,14 @@ def check_venv_module(find: Callable[[str], object] = importlib.util.find_spec) 
 
 def compiler(environ: Mapping[str, str] = os.environ) -> str:
     """Path of the C++ compiler that the build will use. Raises `UserError` when there is none."""
-    named = environ.get("CXX", "").split()
-    names = named[:1] or list(_COMPILERS)
-    for name in names:
-        found = shutil.which(name, path=environ.get("PATH"))
-        if found:
-            return found
-    if named:
-        raise UserError(f"the C++ compiler that CXX names, '{named[0]}', is not there; correct or unset CXX")
+    if found := cxx.compiler(environ):
+        return found
+    names = cxx.names(environ)
+    if names != cxx.USUAL:
+        raise UserError(f"the C++ compiler that CXX names, '{names[0]}', is not there; correct or unset CXX")
     raise UserError(
         "no C++ compiler is on the PATH (looked for {}); on Debian or Ubuntu run `apt-get install g++`".format(
-            ", ".join(_COMPILERS)
+            ", ".join(cxx.USUAL)
         )
     )
 

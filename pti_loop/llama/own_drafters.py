@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pti_loop import cxx
 from pti_loop.engine import EngineError, OwnDrafterSpec, Unsupported
 from pti_loop.llama.header_folder import FOLDERS, headers, kept
 from pti_loop.llama.library import build, library, library_path
@@ -26,7 +26,6 @@ from pti_loop.llama.library import build, library, library_path
 SOURCE = Path(__file__).with_suffix(".cpp")
 _FLAGS = ("-O2", "-std=c++17", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", "-DNDEBUG", "-DLLAMA_SHARED",
           "-DGGML_SHARED", "-DGGML_BACKEND_SHARED")  # fmt: skip
-_COMPILERS = ("c++", "g++", "clang++")
 _ERRORS = 1
 """What llama.cpp's drafters print: a warning of theirs would stand between a sweep's lines."""
 
@@ -57,12 +56,11 @@ def compiled(commit: str) -> Path:
 
 
 def _compiler() -> str:
-    names = os.environ.get("CXX", "").split()[:1] or _COMPILERS
-    found = next(filter(None, map(shutil.which, names)), None)
+    found = cxx.compiler()
     if not found:
         raise Unsupported(
             "llama.cpp's own drafters are compiled on first use, and no C++ compiler is on the PATH (looked for "
-            f"{', '.join(names)}); on Debian or Ubuntu run `apt-get install g++`"
+            f"{', '.join(cxx.names())}); on Debian or Ubuntu run `apt-get install g++`"
         )
     return found
 

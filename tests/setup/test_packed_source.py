@@ -8,7 +8,7 @@ import pytest
 from bench.errors import UserError
 from bench.host import pins
 from bench.host.pins import ENGINE
-from bench.setup import packed_source, setup
+from bench.setup import engine_source, packed_source, setup
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("release")
     command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ENGINE, "-d", str(folder)]
     subprocess.run([*command, pins.load().engine], check=True)
-    return packed_source.unpack(folder) / "vendor" / "llama.cpp"
+    return engine_source.unpack(folder)
 
 
 def test_it_fits_the_pinned_release_and_says_so_where_it_does_not(release):

@@ -14,25 +14,10 @@ from bench.judge.claims.rule import KINDS, TESTS
 from bench.judge.claims.scope import KEYS
 from bench.judge.claims.sheet import CONDITION_KEYS, METRICS, load_sheet
 from bench.judge.tables.claims import MEANINGS
+from tests.faults.sheets import ENTRY
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = Path(__file__).with_name("example_sheet.yaml")
-
-ENTRY = """
-- id: a.claim
-  says: It is twice as fast.
-  source: {document: A page, date: 2026-06-08}
-  place: a table
-  metric: speedup
-  scope: {method: stagger, streams: 4, temperature: 0, per: answer}
-  published: 1.50
-  unit: x
-  conditions: {machine: mi50}
-  evidence: measured
-  author_status: {state: standing}
-  rule: {kind: records, test: ratio}
-"""
-
 
 def sheet(folder: Path, text: str) -> Path:
     path = folder / "sheet.yaml"
