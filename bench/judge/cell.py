@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bench.judge.findings import WARNING, Findings
+from bench.judge.measure.beside import beside
 from bench.judge.measure.case import Case, Profile, is_profile, profile_of
 from bench.judge.tables import ANY, CONTRASTS, PROFILE, TABLES, Table, named
 from bench.judge.tables.cell import Cell, ControlRow
@@ -77,7 +78,7 @@ def cell_rows(case: Case) -> list[Cell]:
             **about, **case.settings, cell=cell.cell, kind=case.kind, label=known["label"],
             parameters=known["parameters"], guesses=known["guesses"], synthetic=bool(known.get("synthetic")),
             n_predict=known["n_predict"], conditions=case.arm.parameters,
-            gpu=", ".join(str(gpu.get("name", "")) for gpu in machine.get("gpus") or []),
+            **beside(case), gpu=", ".join(str(gpu.get("name", "")) for gpu in machine.get("gpus") or []),
             cpu=machine.get("cpu", ""), llama_cpp_commit=engine.get("llama_cpp_commit", ""),
             time_utc=cell.env.get("time_utc", ""), state=cell.status.get("state", ""),
             reason=cell.status.get("reason", ""), unproven=cell.note, seconds=cell.status.get("seconds"),

@@ -28,6 +28,8 @@ class Claim:
     rule: Rule
     verdict: str
     note: str
+    headline: int | None = None
+    """Its place among the few that a reader is told first; None for all others."""
     family: int = 1
     """Rows that it is judged on and that could still refute it."""
 

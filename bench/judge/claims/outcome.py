@@ -42,6 +42,12 @@ class Outcome:
     cells: tuple[str, ...] = ()
     counted: float | None = None
     distinct: float | None = None
+    ratio: float | None = None
+    """Of a rate: what was measured, over plain decoding."""
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    brief: str = ""
+    """The reason in one sentence, where the figure does not tell it."""
 
 
 def span(low: float, high: float) -> str:

@@ -17,7 +17,7 @@ from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import TABLE_OF
 from bench.judge.claims.rule import read_rule
 from bench.judge.claims.words import known, mapping, text, word
-from bench.judge.claims.yaml_text import numbers, read_yaml
+from bench.judge.claims.yaml_text import numbers, read_entries
 from bench.judge.tables.claims import VERDICTS
 
 METRICS = (*TABLE_OF, "arithmetic", "device")
@@ -31,7 +31,7 @@ STATES = ("standing", "withdrawn", "superseded", "corrected", "projection", "uns
 
 KEYS = (
     "id", "says", "source", "place", "metric", "scope", "published", "unit", "conditions", "evidence", "author_status",
-    "rule", "verdict", "note",
+    "rule", "verdict", "note", "headline",
 )  # fmt: skip
 REQUIRED = ("id", "says", "source", "metric", "scope", "published", "unit", "evidence", "author_status", "rule")
 SOURCE_KEYS = ("document", "date", "commit", "url")
@@ -47,19 +47,35 @@ SWITCHES = ("flash_attn",)
 
 def load_sheet(path: Path | str) -> list[Claim]:
     """The claims of a sheet, in file order. Raises UserError for anything that is not exactly the format."""
-    path = Path(path)
-    entries = read_yaml(path, printed=True)
-    if not isinstance(entries, list) or not entries:
-        raise UserError(f"{path} is not a claim sheet; write a list of entries, each beginning with '- id:'")
-    claims: list[Claim] = []
-    seen: set[str] = set()
-    for place, entry in enumerate(entries, start=1):
-        claim = _claim(path, place, entry)
-        if claim.id in seen:
-            raise UserError(f"{path}: the id '{claim.id}' stands twice; give one of the two entries another id")
-        seen.add(claim.id)
-        claims.append(claim)
+    claims, faults = read_sheet(path)
+    if faults:
+        raise UserError(faults[0])
     return claims
+
+
+def read_sheet(path: Path | str) -> tuple[list[Claim], list[str]]:
+    """The claims of a sheet that can be judged, in file order, and a sentence on each entry that cannot.
+
+    Of a file that breaks off, or has a line that is no YAML, the entries before that one count. Raises UserError for a
+    file that cannot be read, or holds no entry at all.
+    """
+    path = Path(path)
+    entries, broken = read_entries(path)
+    if not isinstance(entries, list) or not entries:
+        raise UserError(broken or f"{path} is not a claim sheet; write a list of entries, each beginning with '- id:'")
+    claims: dict[str, Claim] = {}
+    faults: list[str] = []
+    for place, entry in enumerate(entries, start=1):
+        try:
+            claim = _claim(path, place, entry)
+        except UserError as error:
+            faults.append(str(error))
+            continue
+        if claim.id in claims:
+            faults.append(f"{path}: the id '{claim.id}' stands twice; give one of the two entries another id")
+        else:
+            claims[claim.id] = claim
+    return list(claims.values()), faults + ([broken] if broken else [])
 
 
 def _claim(path: Path, place: int, entry: Any) -> Claim:
@@ -99,9 +115,20 @@ def _claim(path: Path, place: int, entry: Any) -> Claim:
         rule=read_rule(where, entry["rule"]),
         verdict=verdict,
         note=text(entry.get("note", "")),
+        headline=_headline(where, entry.get("headline")),
     )
     check_claim(where, claim)
     return claim
+
+
+def _headline(where: str, value: Any) -> int | None:
+    """A whole number from 1 on, or nothing."""
+    if value is None:
+        return None
+    if not str(value).isdecimal() or int(value) < 1:
+        raise UserError(f"{where}: headline is '{value}'; write its place among the claims that a reader is told "
+                        "first, 1 for the first one, or leave it out")  # fmt: skip
+    return int(value)
 
 
 def _switched(values: dict[str, Any]) -> dict[str, Any]:

@@ -147,7 +147,8 @@ def one_answer(claim: Claim, row: Row, other: str) -> Outcome:
         verdict, why = "not_comparable", f"{why} The rate belongs to another machine."
     reason = f"{told} As the speed of one answer: {why[0].lower()}{why[1:]}".strip()
     return Outcome(verdict, reason, distinct if told else None, cells=of_row(claim, row, "", "").cells,
-                   counted=rate if told else None, distinct=distinct if told else None)  # fmt: skip
+                   counted=rate if told else None, distinct=distinct if told else None, ratio=gain, ratio_low=low,
+                   ratio_high=high)  # fmt: skip
 
 
 def absolute(claim: Claim, row: Row, other: str) -> Outcome:

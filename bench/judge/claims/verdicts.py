@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bench.judge.claims import again
+from bench.judge.claims import again, brief
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import RATIO_KINDS
 from bench.judge.claims.command import needed
@@ -77,7 +77,7 @@ def _judge(claim: Claim, findings: Tables, facts: Facts) -> dict[tuple[str, str]
         what = "as a gain" if claim.metric == "speedup" else "anywhere"
         why = f"It cannot be assessed {what}: it was published without {', '.join(absent)}. Where they are known, name "
         why += "them in the claim's conditions."
-        return {ANYWHERE: Outcome("not_comparable", why)}
+        return {ANYWHERE: Outcome("not_comparable", why, brief=brief.first_sentence(why))}
     groups = by_machine(matching(claim, findings, facts.names))
     if not groups:
         return {ANYWHERE: Outcome("not_run", f"No record of it. It takes: {needed(claim)}.")}
@@ -93,7 +93,7 @@ def judge_rows(claim: Claim, rows: Sequence[Row], names: Names) -> Outcome:
     """The verdict of one machine's rows on a claim. Void rows support nothing; with no other row it is inconclusive."""
     refused = [no_evidence(claim, claim.table, row) for row in rows]
     if rows and all(refused):
-        return Outcome("not_comparable", " ".join(dict.fromkeys(refused)), cells=tuple(cells(rows)))
+        return Outcome("not_comparable", " ".join(dict.fromkeys(refused)), cells=tuple(cells(rows)), brief=refused[0])
     rows = [row for row, why in zip(rows, refused, strict=True) if not why]
     sound = [row for row in rows if not row.get("void")]
     voided = [row for row in rows if row.get("void")]
@@ -190,7 +190,7 @@ def _covered(claim: Claim, rows: Sequence[Row], outcome: Outcome) -> Outcome:
             listed = ", ".join(f"{one:g}" for one in found)
             among = ", 0 among them" if key == "temperature" else ""
             why = f"Unsupported at any {key}: measured at {listed} only; {NEEDED_FOR_ANY[key]} are needed{among}."
-            return replace(outcome, verdict="inconclusive", reason=f"{why} {outcome.reason}")
+            return replace(outcome, verdict="inconclusive", reason=f"{why} {outcome.reason}", brief=why)
     return outcome
 
 
@@ -204,6 +204,8 @@ def _row(claim: Claim, machine: str, build: str, outcome: Outcome) -> Verdict:
         ci_high=outcome.ci_high, unit=claim.unit, evidence=claim.evidence, reason=" ".join(reason.split()),
         says=claim.says, metric=claim.metric, judged_by=claim.rule.kind, author_status=_status(claim.author_status),
         place=claim.place, source=_source(claim.source), counted=outcome.counted, distinct=outcome.distinct,
+        headline=claim.headline, why=brief.why(claim, outcome), would_change=brief.would_change(claim, outcome),
+        **brief.ratios(claim, outcome),
     )  # fmt: skip
 
 

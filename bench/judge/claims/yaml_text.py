@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,16 +73,44 @@ _PrintedLoader.add_constructor("tag:yaml.org,2002:float", _number)
 
 def read_yaml(path: Path, printed: bool = False) -> Any:
     """The content of a YAML file; with `printed`, numbers are `PrintedNumber`. Raises UserError when unreadable."""
+    return _value(path, _text(path), _PrintedLoader if printed else _Loader)
+
+
+def read_entries(path: Path) -> tuple[Any, str]:
+    """The content of a YAML list with printed numbers, and what is wrong with the file; empty where nothing is.
+
+    Of a list that is broken at some line, the entries before the one with that line. Raises UserError for a file that
+    cannot be read.
+    """
+    text = _text(path)
     try:
-        text = read_text(path, MOST_BYTES)
+        return _value(path, text, _PrintedLoader), ""
+    except UserError as error:
+        cause = error.__cause__
+        mark = getattr(cause, "problem_mark", None) or getattr(cause, "context_mark", None)
+        lines = text.splitlines(keepends=True)[: mark.line + 1 if mark else 0]
+        starts = [place for place, line in enumerate(lines) if line.startswith("- ")]
+        for start in reversed(starts):
+            with suppress(UserError):
+                whole = _value(path, "".join(lines[:start]), _PrintedLoader)
+                return whole, f"{error}; the entries from line {start + 1} on are left out"
+        return None, str(error)
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path, MOST_BYTES)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}; give the path of an existing YAML file") from error
     except UnicodeDecodeError as error:
         raise UserError(f"cannot read {path}: it is not UTF-8 text; give the path of a YAML file") from error
     except ValueError as error:
         raise UserError(f"cannot read {path}: {error}; give the path of a YAML file") from error
+
+
+def _value(path: Path, text: str, loader: type[_Loader]) -> Any:
     try:
-        return yaml_value(text, _PrintedLoader if printed else _Loader)
+        return yaml_value(text, loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""

@@ -8,6 +8,7 @@ from typing import Any
 from bench.judge.columns import RATIO, SHARE, column, table
 from bench.judge.tables.base import ArmFact, Fact
 
+NAN = float("nan")
 DAMAGED = "damaged"
 """State of a cell that cannot be read or judged; no status.json says it."""
 
@@ -22,6 +23,10 @@ class Cell(ArmFact):
     reason: str = column("why it is not done")
     seconds: float | None = column("how long it took", "s", default=None)
     unproven: str = column("why nothing proves that its files are as they were written; empty when they do", default="")
+    stalled: float = column("share of its runs' time that stalls took", SHARE, decimals=1, default=NAN)
+    other_cpus: float = column("CPUs' worth of time that everything else took beside its runs, mean", decimals=2,
+                               words="others' CPUs", default=NAN)  # fmt: skip
+    steal: float = column("CPUs' worth of time that the hypervisor gave to others, mean", decimals=2, default=NAN)
     warnings: int = column("controls that ask the reader to look", default=0)
     label: str = column("the arm in words", default="")
     parameters: Mapping[str, Any] = column("the arm's own parameters, as JSON", default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.judge.columns import Row, column, table
+from bench.judge.columns import RATIO, Row, column, table
 
 MEANINGS = {
     "refuted": "what was measured, the arithmetic or the device's data sheet excludes what was claimed",
@@ -44,4 +44,12 @@ class Verdict(Row):
     source: str | Mapping[str, Any] = column("document, date, commit and address", default="")
     counted: float | None = column("rate of every emit call", "tok/s", default=None)
     distinct: float | None = column("rate of distinct tokens", "tok/s", default=None)
+    headline: int | None = column("its place among the claims that its sheet tells a reader first", default=None)
+    why: str = column("the reason in one sentence with its two numbers", default="")
+    would_change: str = column("what would bring another verdict", words="what would change it", default="")
+    published_ratio: float | None = column("what was published, where it is a ratio", RATIO, default=None)
+    ratio: float | None = column("what was found, where it is a ratio: of a rate, over plain decoding", RATIO,
+                                 interval="ratio", default=None)  # fmt: skip
+    ratio_low: float | None = column("lower end of the interval of `ratio`", RATIO, default=None)
+    ratio_high: float | None = column("upper end of the interval of `ratio`", RATIO, default=None)
     cells: Sequence[str] = column("ids of the cells that the verdict rests on")

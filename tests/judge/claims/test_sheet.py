@@ -12,7 +12,7 @@ from bench.errors import UserError
 from bench.judge.claims.columns import COLUMNS
 from bench.judge.claims.rule import KINDS, TESTS
 from bench.judge.claims.scope import KEYS
-from bench.judge.claims.sheet import CONDITION_KEYS, METRICS, load_sheet
+from bench.judge.claims.sheet import CONDITION_KEYS, METRICS, load_sheet, read_sheet
 from bench.judge.tables.claims import MEANINGS
 from tests.faults.sheets import ENTRY
 
@@ -152,3 +152,21 @@ def test_missing_empty_and_foreign_files(tmp_path: Path) -> None:
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00GGUF")
     with pytest.raises(UserError, match=r"not UTF-8"):
         load_sheet(tmp_path / "binary.yaml")
+
+
+def test_a_sheet_that_breaks_off_or_has_a_bad_entry_still_gives_the_others(tmp_path):
+    other = ENTRY.replace("- id: a.claim", "- id: another.claim", 1)
+    assert other != ENTRY
+    bad = ENTRY.replace("metric: ", "metric: no_such_", 1)
+    claims, faults = read_sheet(sheet(tmp_path, bad + other))
+    assert [claim.id for claim in claims] == ["another.claim"]
+    assert len(faults) == 1 and "unknown metric" in faults[0]
+    whole = ENTRY + other
+    cut = whole[: whole.index("rule:", len(ENTRY)) + len("rule: {kind: re")]
+    claims, faults = read_sheet(sheet(tmp_path, cut))
+    assert [claim.id for claim in claims] == ["a.claim"]
+    assert len(faults) == 1 and "is not valid YAML" in faults[0] and "are left out" in faults[0]
+    claims, faults = read_sheet(sheet(tmp_path, ENTRY + ENTRY))
+    assert len(claims) == 1 and "stands twice" in faults[0]
+    with pytest.raises(UserError, match="is not valid YAML"):
+        read_sheet(sheet(tmp_path, "- id: [\n"))
