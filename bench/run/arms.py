@@ -17,7 +17,7 @@ import numpy as np
 from bench.plan.config import Config
 from bench.plan.treatment import treated
 from bench.records.rows import Piece, Run
-from bench.run.replay import Shape, replay
+from bench.run.replay import KeptRows, Shape
 from bench.run.turns import Started, take_turns
 from pti_loop.counted import CountedContext, CountedModel
 from pti_loop.drafter import Source, Target
@@ -144,6 +144,7 @@ class Arms:
         self._contexts: dict[str, Context] = {
             name: CountedContext(self.model.context(specs[name]), self._tallies[name]) for name in self._held
         }
+        self._kept_rows = KeptRows()
         self.source: Source | None = None
         if "treatment" in self._held:
             counted = CountedModel(self.model, self._tallies["treatment"])
@@ -206,7 +207,7 @@ class Arms:
 
         `REFERENCE` is a context of the baseline's settings that takes the treatment's shape.
         """
-        return replay(self.probe(arm), prompt, tokens, shape)
+        return self._kept_rows.replay(self.probe(arm), prompt, tokens, shape)
 
     def tally(self, arm: str) -> Tally:
         """What counts the decodes of an arm's runs."""

@@ -60,6 +60,31 @@ def replay(ctx: Context, prompt: Sequence[int], tokens: Sequence[int], shape: Sh
             yield from ctx.logits().copy()
 
 
+class KeptRows:
+    """Rows of the replays of one text, since several arms are compared on it: each shape of a context decodes it once.
+
+    Rows of another text take their place. What does not fit into `most` bytes is decoded whenever it is asked for.
+    """
+
+    def __init__(self, most: int = 512 << 20) -> None:
+        self.most, self._left = most, most
+        self._text: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+        self._rows: dict[tuple[int, Shape], list[np.ndarray]] = {}
+
+    def replay(self, ctx: Context, prompt: Sequence[int], tokens: Sequence[int], shape: Shape) -> Iterator[np.ndarray]:
+        """As the function of that name. The contexts that are asked for stay open meanwhile."""
+        text, key = (tuple(prompt), tuple(tokens)), (id(ctx), shape)
+        if text != self._text:
+            self._text, self._rows, self._left = text, {}, self.most
+        if key not in self._rows:
+            size = len(tokens) * ctx.n_vocab * np.dtype(np.float32).itemsize
+            if size > self._left:
+                return replay(ctx, prompt, tokens, shape)
+            self._left -= size
+            self._rows[key] = list(replay(ctx, prompt, tokens, shape))
+        return iter(self._rows[key])
+
+
 @dataclass
 class Comparison:
     """Two replays of one prefix, position by position. Lists are as long as the answer."""
