@@ -89,6 +89,8 @@ class EngineConfig:
     """How a model lies on several GPUs."""
     main_gpu: int = 0
     """The GPU of a model that is not split."""
+    repack: bool = True
+    """Whether weights may lie in the order that a backend's own kernels take them in, where it has such an order."""
     build: str = STOCK
     """The engine's build: the one that set-up installed, a name of `builds/`, or a folder of libraries."""
 
@@ -109,6 +111,7 @@ class TreatedEngineConfig:
     offload_kqv: bool | None = None
     split_mode: str | None = None
     main_gpu: int | None = None
+    repack: bool | None = None
     build: str | None = None
 
 

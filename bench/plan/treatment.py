@@ -19,10 +19,10 @@ BUILD = "engine.build="
 PLAIN = "autoregressive"
 TOGETHER = ("type_k", "type_v")
 """Settings that are one difference where both become the same: the cache has one format then, too."""
-APART = ("build", "n_gpu_layers", "split_mode", "main_gpu")
+APART = ("build", "n_gpu_layers", "split_mode", "main_gpu", "repack")
 """What a process or a loaded model is made with, so that both arms cannot share one."""
 
-ADDED_LATER = ("offload_kqv", "split_mode", "main_gpu")
+ADDED_LATER = ("offload_kqv", "split_mode", "main_gpu", "repack")
 UNSET = object()
 USUAL_PARTS = ("/", ".", "..", "bin", "lib", "lib64", "build", "src", "llama_cpp", "site-packages")
 """Names that the folders of every build have."""

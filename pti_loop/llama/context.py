@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pti_loop.engine import ContextSpec, EngineError, Facts, few_at_once, too_many_outputs
 from pti_loop.llama import log as engine_log
+from pti_loop.llama import packed
 from pti_loop.llama.adapter import Adapter
 from pti_loop.llama.batch import Batch
 from pti_loop.llama.library import build, library, library_path, log
@@ -251,6 +252,8 @@ class LlamaContext:
             "offload_kqv": spec.offload_kqv,
             "split_mode": self.model.split_mode,
             "main_gpu": self.model.main_gpu,
+            "repack": self.model.repack,
+            **packed.facts(),
             "layers_offloaded": self.model.layers_offloaded,
             "n_layer": self.model.n_layer,
             "build": build()["llama_cpp_commit"],

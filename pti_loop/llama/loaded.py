@@ -25,3 +25,5 @@ class Loaded:
     """How it lies on several GPUs."""
     main_gpu: int = 0
     """The GPU that it lies on where it is not split."""
+    repack: bool = True
+    """Whether its weights may lie in an order of a backend's own."""

@@ -44,18 +44,20 @@ class LlamaModel:
     """Weights loaded by llama.cpp. `n_gpu_layers` -1 means all layers; 0 leaves them on the CPU.
 
     `split_mode`, a name of `SPLIT_MODES`, and `main_gpu` say how it lies on several GPUs.
+    Without `repack` all weights stay in the file's order, whatever order a backend's own kernels would take.
     Without `load_mtp` the weights of nextn heads stay on disk; `vocab_only` reads the vocabulary alone.
     Raises `EngineError` when llama.cpp does not load the file.
     """
 
     def __init__(self, path: str | Path, n_gpu_layers: int = -1, vocab_only: bool = False,
-                 load_mtp: bool = False, split_mode: str = "layer", main_gpu: int = 0) -> None:
+                 load_mtp: bool = False, split_mode: str = "layer", main_gpu: int = 0,
+                 repack: bool = True) -> None:
         lib = library()
         self.path, self._n_gpu_layers, self._has_head = Path(path), n_gpu_layers, load_mtp
         params = lib.llama_model_default_params()
         params.n_gpu_layers = n_gpu_layers
         params.split_mode, params.main_gpu = SPLIT_MODES[split_mode], main_gpu
-        params.vocab_only, params.load_mtp = vocab_only, load_mtp
+        params.vocab_only, params.load_mtp, params.use_extra_bufts = vocab_only, load_mtp, repack
         mark = log().mark()
         handle = lib.llama_model_load_from_file(str(path).encode(), params)
         if not handle:
@@ -72,7 +74,7 @@ class LlamaModel:
         offloaded, self._offloadable = engine_log.layers_offloaded(log().since(mark)) or (0, self.n_layer + 1)
         width = int(lib.llama_model_n_embd_out(handle))
         self.loaded = Loaded(handle, self.n_vocab, self.n_layer, width, tuple(self.end_tokens), offloaded, split_mode,
-                             main_gpu)  # fmt: skip
+                             main_gpu, repack)  # fmt: skip
         """What contexts, the head and adapters are made from."""
 
     def facts(self) -> Facts:

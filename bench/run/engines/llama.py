@@ -36,7 +36,7 @@ def load(config: Config, path: str) -> Model:
 
     engine = config.engine
     return LlamaModel(path, engine.n_gpu_layers, load_mtp=_uses_head(config), split_mode=engine.split_mode,
-                      main_gpu=engine.main_gpu)  # fmt: skip
+                      main_gpu=engine.main_gpu, repack=engine.repack)  # fmt: skip
 
 
 def _uses_head(config: Config) -> bool:

@@ -161,6 +161,7 @@ def test_facts_are_read_back(model):
     f16 = context(model, n_seq_max=3).facts()
     assert 0 < facts["kv_bytes"] < f16["kv_bytes"]
     assert facts["layers_offloaded"] == 0
+    assert facts["repack"] and not any(name.startswith("packed_") for name in facts), "a build without the kernels"
     assert llama.build()["llama_cpp_commit"]
     ctx.close()
 
