@@ -1,4 +1,4 @@
-"""What the packed kernels of kernels/ggml counted, where the loaded build has them. It packs nothing, and judges nothing."""
+"""What the packed kernels of kernels/ggml counted, where the loaded build has them. It packs and judges nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pti_loop.llama.library import beside
 
 _FUNCTION = b"ggml_backend_cuda_packed_counts"
 COUNTED = ("columns_1", "columns_2_8", "columns_9_32", "wide", "tensors", "bytes")
-"""Products of packed matrices by the columns of the other factor (`wide`: more than 32), matrices packed, their bytes."""
+"""Products of packed matrices by columns of the other factor (`wide`: more than 32), matrices packed, their bytes."""
 
 
 class _Counts(ctypes.Structure):
