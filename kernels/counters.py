@@ -149,6 +149,13 @@ def summarize(launch: Launch) -> Summary:
     )
 
 
+def short_name(kernel: str) -> str:
+    """A kernel's name without its arguments, those of a template kept."""
+    name = kernel.removeprefix("void ").replace(" [clone .kd]", "").removesuffix(".kd")
+    end = name.rfind(">(")
+    return name[: end + 1] if end >= 0 else name.split("(")[0]
+
+
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from bench.host.bandwidth import Bandwidth
 
@@ -42,6 +43,18 @@ def measure(repeats: int = 9, load: Callable[[str], ctypes.CDLL] = ctypes.CDLL) 
             getattr(runtime, f"{prefix}Free")(buffer)
     reader = f"{prefix} copy, read and written"
     return Bandwidth(max(rates), statistics.median(rates), tuple(rates), 1, _BYTES, reader, 0)
+
+
+@contextmanager
+def profiled(load: Callable[[str], ctypes.CDLL] = ctypes.CDLL) -> Iterator[None]:
+    """A profiler that waits for the runtime's start counts what runs in here. Raises `NoDevice` without a runtime."""
+    prefix, runtime = _runtime(load)
+    _check(getattr(runtime, f"{prefix}ProfilerStart")(), f"{prefix}ProfilerStart")
+    try:
+        yield
+    finally:
+        _check(getattr(runtime, f"{prefix}DeviceSynchronize")(), f"{prefix}DeviceSynchronize")
+        _check(getattr(runtime, f"{prefix}ProfilerStop")(), f"{prefix}ProfilerStop")
 
 
 def _runtime(load: Callable[[str], ctypes.CDLL]) -> tuple[str, ctypes.CDLL]:

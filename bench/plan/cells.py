@@ -25,7 +25,12 @@ from pti_loop.parameters import Parameter, declare, declared, parameters_of
 
 BASELINE = "autoregressive"
 """What every method that has streams is with one of them."""
-_NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile", "wait", "limit", "treatment")
+_NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile", "wait", "limit", "treatment",
+                 "counters")  # fmt: skip
+
+
+_WORK_OF_COUNTING = 400
+"""Decodes that a decode under a profiler takes as long as, roughly."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Cell:
 
     id: str
     kind: str
-    """`contrast`, `trial` (of a build or a setting) or `profile`."""
+    """`contrast`, `trial` (of a build or a setting), `profile` or `counters`."""
     config: dict[str, Any]
     folder: Path
     model_path: Path
@@ -73,6 +78,8 @@ class Cell:
         model += f" ({told})" if told else ""
         if self.kind == "profile":
             return f"{model} step cost, bandwidth, memory"
+        if self.kind == "counters":
+            return f"{model} counters of a decode"
         words = [config["method"]["declaration"]["short"], f"T={config['temperature']:g}"]
         if config.get("depth"):
             words.append(f"behind {config['depth']} tokens")
@@ -91,6 +98,8 @@ class Cell:
             runs = bool(peers["llama_bench"]) + 2 * len(widths) * bool(peers["llama_batched_bench"])
             steps = measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 9
             return float(steps + 2 * runs * peers["pairs"] * peers["n_gen"])
+        if self.kind == "counters":
+            return float(sum(config["measure"]["counted_widths"]) * _WORK_OF_COUNTING)
         blocks = len({item["class"] for item in config["prompts"]["items"]}) * config["measure"]["per_class"]
         method = config["method"]
         answers = config["streams"] if method["declaration"]["answers"] == "independent" else 1
@@ -105,16 +114,16 @@ class Cell:
 
 def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str],
           builds: Mapping[str, str] | None = None) -> list[Cell]:  # fmt: skip
-    """Cells of a sweep in order, profiles first, each once. `weights` maps model paths to their hashes.
+    """Cells of a sweep in order, each once, a profile before the first cell that it prices. `weights` maps model paths
+    to their hashes.
 
     `build` is the baseline's; `builds` has the names of those on trial, by how they were given.
     """
     found: dict[str, Cell] = {}
-    for kind, make in (("profile", _profile_values), ("contrast", _contrast_values)):
-        for config in configs:
-            tried = bool(treatment.changes(config))
-            if kind == "profile" and (tried or not config.profile):
-                continue
+    for config in configs:
+        tried = bool(treatment.changes(config))
+        for kind in _kinds(config, tried):
+            make = _VALUES[kind]
             path = model_path(config)
             values, files = make(config), method_files(config) if kind == "contrast" else {}
             values |= {"kind": "trial" if tried else kind, "weights": weights[path],
@@ -127,6 +136,13 @@ def cells(configs: list[Config], root: Path, machine: str, build: str, weights: 
             found.setdefault(name, Cell(name, values["kind"], values | {"machine": machine}, folder, path, programs,
                                         files, _builds(config)))  # fmt: skip
     return list(found.values())
+
+
+def _kinds(config: Config, tried: bool) -> tuple[str, ...]:
+    """What is measured of a configuration: a profile is of the model alone, counters take the place of a contrast."""
+    if config.counters != "none":
+        return ("counters",)
+    return ("profile", "contrast") if config.profile and not tried else ("contrast",)
 
 
 def _builds(config: Config) -> dict[str, str]:
@@ -170,7 +186,7 @@ def _contrast_values(config: Config) -> dict[str, Any]:
     values = _common(config)
     values["prompts"]["items"] = _used_items(config)
     del values["peers"]
-    for name in [name for name in values["measure"] if name.startswith("step_")]:
+    for name in [name for name in values["measure"] if name.startswith(("step_", "counted_"))]:
         del values["measure"][name]
     # Left out where it is off: what is not measured changes no id.
     if not (values["measure"]["distribution"] and config.temperature):
@@ -243,3 +259,14 @@ def _profile_values(config: Config) -> dict[str, Any]:
         if values["peers"][name]:  # where the program lies is no part of what is measured
             values["peers"][name] = Path(values["peers"][name]).name
     return values
+
+
+def _counter_values(config: Config) -> dict[str, Any]:
+    """Plain values of what a profiler counts: those of a profile, with the widths and the tool."""
+    values = _profile_values(config)
+    del values["peers"]
+    values["measure"] = {key: getattr(config.measure, key) for key in ("step_depth", "counted_widths")}
+    return values | {"counters": config.counters}
+
+
+_VALUES = {"profile": _profile_values, "contrast": _contrast_values, "counters": _counter_values}

@@ -25,6 +25,7 @@ CHOICES = {
     "engine.type_k": ("f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"),
     "engine.type_v": ("f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"),
     "engine.split_mode": ("none", "layer", "row", "tensor"),
+    "counters": ("none", "auto", "ncu", "rocprof", "rocprofv3"),
 }
 LEAST = {
     "streams": 1, "n_predict": 2, "seed": 0, "engine.n_ctx": 8, "engine.n_batch": 1, "engine.n_ubatch": 1,
@@ -177,6 +178,8 @@ class MeasureConfig:
     step_repeats: int = 2
     step_depth: int = 32
     """Tokens already in every sequence when a step is timed."""
+    counted_widths: list[int] = field(default_factory=lambda: [1, 2, 4, 8])
+    """Widths of the decodes whose kernels `counters` has counted."""
 
 
 @dataclass
@@ -211,6 +214,8 @@ class Config:
     seed: int = 1
     profile: bool = True
     """Measure the step-cost curve, bandwidth and memory of the model once beside the contrasts."""
+    counters: str = "none"
+    """Profiler that counts what the kernels of a decode read, in place of a contrast: `auto` is the one of the GPU."""
     points: list[str] = field(default_factory=list)
     """Lines of overrides, each a sweep of its own; what an experiment consists of."""
     machine: str | None = None
@@ -281,10 +286,11 @@ def check(config: Config) -> None:
     if config.engine.n_batch < config.streams:
         raise UserError(f"engine.n_batch={config.engine.n_batch} does not hold a token of each of streams="
                         f"{config.streams}; set engine.n_batch={config.streams} or more")  # fmt: skip
-    widths = config.peers.widths
-    if min(widths, default=0) < 1 or len({*widths}) < len(widths):
-        raise UserError(f"peers.widths={widths} are no widths of a decode; write each once, as in "
-                        "peers.widths=[1,2,4,8]")  # fmt: skip
+    for key in ("peers.widths", "measure.counted_widths"):
+        widths = get(config, key)
+        if min(widths, default=0) < 1 or len({*widths}) < len(widths):
+            raise UserError(f"{key}={widths} are no widths of a decode; write each once, as in {key}=[1,2,4,8]")
+    _check_counters(config)
     own_peers = ENGINES[config.model.engine].peers
     if not own_peers and (config.peers.llama_bench or config.peers.llama_batched_bench):
         raise UserError(f"peers are programs of llama.cpp, beside which model.engine={config.model.engine} shows "
@@ -296,3 +302,15 @@ def check(config: Config) -> None:
             f"n_predict={config.n_predict} and streams={config.streams} do not fit engine.n_ctx={config.engine.n_ctx} "
             f"tokens a stream; set engine.n_ctx={config.n_predict + config.streams + 128}"
         )
+
+
+def _check_counters(config: Config) -> None:
+    if config.counters == "none":
+        return
+    if not ENGINES[config.model.engine].peers:
+        raise UserError(f"counters={config.counters} counts llama.cpp's kernels, and model.engine="
+                        f"{config.model.engine} has none of them; leave counters out, or model.engine")  # fmt: skip
+    widest = max(config.measure.counted_widths)
+    if widest > config.engine.n_batch:
+        raise UserError(f"measure.counted_widths: a decode of {widest} tokens does not fit engine.n_batch="
+                        f"{config.engine.n_batch}; set engine.n_batch={widest}")  # fmt: skip

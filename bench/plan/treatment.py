@@ -104,6 +104,9 @@ def check_treatment(config: Config) -> None:
     found = difference(config)
     if found is None:
         return
+    if config.counters != "none":
+        raise UserError(f"counters={config.counters} counts the kernels of one build and its settings; leave the "
+                        f"treatment out, and give engine.{found.key}={found.became} for another cell")  # fmt: skip
     plain = config.method.name == PLAIN or (config.method.spec.answers != "one" and config.streams == 1)
     if not plain and found.key != "build":
         raise UserError(f"method={config.method.name} and {PREFIX}{found.key}={found.became} are two differences "

@@ -34,6 +34,8 @@ SHAPES: dict[str, Any] = {
         "peers": _ROWS, "drafter": {"*": object}, "rollback": {"*": object},
         "untimed": [{"prompt": str, "class": str, "tokens": int, "rounds": [{"*": int}]}],
         "turns": {"chunk": int, "arms": [str]},
+        "decodes": [{"width": int, "graphs": bool, "ns": [int], "queued_ns": [int]}],
+        "left_out": [{"width": int, "reason": str}],
         "stopping": {"why": str, "seconds": NUMBER, "passes": _ROWS},
         "sharp": {"lossless": _ROWS, "noise": {"*": object}, "*": SCALAR},
     },

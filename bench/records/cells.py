@@ -57,6 +57,7 @@ class StoredCell:
     counts: Columns
     pieces: Columns
     sharp: Columns
+    launches: Columns
     note: str = ""
     """Why nothing proves that the files are as they were written; empty when they prove it."""
 

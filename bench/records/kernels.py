@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from bench.records.bounded import json_value, read_bytes, read_text, unpacked
 from bench.records.cells import MOST_LETTERS, REFERENCE, cell_folders
 from bench.records.folders import folders_with
-from kernels.counters import Summary, read_profile, summarize
+from kernels.counters import Summary, read_profile, short_name, summarize
 from kernels.errors import KernelError
 from kernels.records import Sample
 
@@ -35,7 +35,10 @@ _FORMAT = re.compile(r"(?P<variant>.+?)_(?P<format>(?:I?Q\d\w*|SSQ|B?F16|F32))")
 
 @dataclass(frozen=True, slots=True)
 class CounterFile:
-    """What a profiler said of one case: each launch's kernel with its figures. `reason` says why a file is none."""
+    """What a profiler said of one case: each launch's kernel, without arguments, with its figures.
+
+    `reason` says why a file is none.
+    """
 
     tool: str
     variant: str
@@ -153,7 +156,7 @@ def _counter_file(path: Path) -> CounterFile:
     except KernelError as error:
         # The sentence without the folder: it stands in a report.
         return about(reason=str(error).replace(str(path), path.name))
-    return about(launches=[(one.kernel, summarize(one)) for one in found.launches], missing=found.missing)
+    return about(launches=[(short_name(one.kernel), summarize(one)) for one in found.launches], missing=found.missing)
 
 
 def _static(path: Path) -> list[dict[str, str]]:

@@ -15,8 +15,8 @@ from pti_loop.ledger import Draw, Emit, RecordError, Round
 from pti_loop.ledger import require as _require
 
 __all__ = [
-    "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "Piece", "RecordError", "Round", "Run", "Sharp",
-    "Step", "columns",
+    "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "Launch", "Piece", "RecordError", "Round", "Run",
+    "Sharp", "Step", "columns",
 ]  # fmt: skip
 
 SCHEMA = 3
@@ -194,10 +194,35 @@ class Sharp:
                  f"an answer on F16 weights to '{self.prompt}' has a number below 0")
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch of a kernel in a decode, as a profiler counted it; nan is not collected."""
+
+    width: int
+    """Sequences of the decode, one token each."""
+    decode: int
+    order: int
+    """Place among the decode's launches, from 0."""
+    kernel: str
+    """Its name without arguments, those of a template kept."""
+    us: float
+    dram_bytes: float = math.nan
+    """Read from the device's memory."""
+    dram_write_bytes: float = math.nan
+    l2_bytes: float = math.nan
+    """Through the L2 cache, of any origin."""
+    l2_hit_rate: float = math.nan
+
+    def __post_init__(self) -> None:
+        _require(self.width >= 1 and self.decode >= 0 and self.order >= 0,
+                 f"a launch of '{self.kernel}' has a place below the first")
+        _require(not self.us < 0, f"a launch of '{self.kernel}' takes {self.us} us")
+
+
 def columns(record: type) -> list[str]:
     """Column names of a record class, in file order."""
     return [field.name for field in fields(record)]
 
 
 TABLES = {"runs": Run, "rounds": Round, "ledger": Emit, "draws": Draw, "steps": Step, "counts": Count,
-          "sharp": Sharp, "pieces": Piece}
+          "sharp": Sharp, "pieces": Piece, "launches": Launch}

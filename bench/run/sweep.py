@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from bench.plan.compose import compose_points
 from bench.plan.config import Config
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
-from bench.plan.treatment import changes, is_apart
+from bench.plan.treatment import changes, is_apart, treated
 from bench.records.cells import check_writable, read_status, write_cell
 from bench.records.partial_cells import clear_leftovers
 from bench.run import engines
@@ -73,7 +74,7 @@ def prepare(overrides: Sequence[str]) -> tuple[list[Cell], list[Config], dict[st
     from bench.host import cpus, provenance
     from bench.run.peer_programs import check_peers
 
-    configs = compose_points(list(overrides))
+    configs = _with_builds(compose_points(list(overrides)))
     first = configs[0]
     root = Path(first.results)
     check_writable(root)
@@ -84,15 +85,38 @@ def prepare(overrides: Sequence[str]) -> tuple[list[Cell], list[Config], dict[st
         check_peers(config)
         engines.engine(config.model.engine).check_installed()
     weights = check_models(configs)
-    environments, planned = {}, []
+    environments: dict[str, dict[str, Any]] = {}
+    planned: dict[str, Cell] = {}
     names = {build: str(builds.facts(build)["build"]) for build in _on_trial(configs)}
-    for engine, build in dict.fromkeys((config.model.engine, config.engine.build) for config in configs):
-        facts = engines.engine(engine).build() if build == builds.STOCK else builds.facts(build)
-        found = provenance.environment(first.machine or "", first.engine.threads, facts, ENGINES[engine].packages)
-        own = [config for config in configs if (config.model.engine, config.engine.build) == (engine, build)]
-        planned += cells(own, root, found["machine"]["name"], found["engine"]["build"], weights, names)
-        environments[f"{engine} {build}"] = found
-    return planned, configs, environments
+    # In the order of the points, which is that of their worth where somebody wrote an experiment.
+    for (engine, build), own in groupby(configs, lambda config: (config.model.engine, config.engine.build)):
+        key = f"{engine} {build}"
+        if key not in environments:
+            facts = engines.engine(engine).build() if build == builds.STOCK else builds.facts(build)
+            packages = ENGINES[engine].packages
+            environments[key] = provenance.environment(first.machine or "", first.engine.threads, facts, packages)
+        found = environments[key]
+        for cell in cells(list(own), root, found["machine"]["name"], found["engine"]["build"], weights, names):
+            planned.setdefault(cell.id, cell)
+    return list(planned.values()), configs, environments
+
+
+def _with_builds(configs: list[Config]) -> list[Config]:
+    """The points whose builds of the engine are there; the others are told. Raises `UserError` where none is."""
+    kept: list[Config] = []
+    lacking: dict[str, int] = {}
+    for config in configs:
+        try:
+            for build in (config.engine.build, treated(config).engine.build):
+                builds.folder_of(build)
+            kept.append(config)
+        except UserError as error:
+            lacking[str(error)] = lacking.get(str(error), 0) + 1
+    if not kept:
+        raise UserError(next(iter(lacking)))
+    for why, count in lacking.items():
+        print(f"left out, {count} of {len(configs)} points: {why}", flush=True)
+    return kept
 
 
 def _on_trial(configs: Sequence[Config]) -> list[str]:

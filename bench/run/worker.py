@@ -69,6 +69,8 @@ def measure_cell(job: dict[str, Any]) -> Measured:
     from pti_loop.gguf import file as gguf_file
 
     config, file = job_config(job), gguf_file.read(job["model_path"])
+    if job["kind"] == "counters":
+        return _count(config, file, job)
     if is_apart(config):
         return _apart(config, file, job)
     progress(0.02, "loading the model")
@@ -96,6 +98,14 @@ def measure_cell(job: dict[str, Any]) -> Measured:
         facts |= {"sharp": sharp.facts} if sharp.facts else {}
         tables |= {"sharp": sharp.rows}
     return facts, tables
+
+
+def _count(config: Config, file: GgufFile, job: dict[str, Any]) -> Measured:
+    """Count what the kernels of a decode read. This process loads no model."""
+    from bench.run import counted
+
+    facts, tables = counted.measure(config, job, progress)
+    return facts | {"model": _model_facts(facts["model"], file, config)}, dict(tables)
 
 
 def job_config(job: dict[str, Any]) -> Config:

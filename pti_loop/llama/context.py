@@ -132,6 +132,16 @@ class LlamaContext:
         self._fill(tokens, positions, sequences, outputs)
         self._run(len(tokens))
 
+    def queue(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
+              outputs: Sequence[int] | None = None) -> None:
+        """`llama_decode` alone: it returns when the host has queued its work, and a GPU may go on. Then `wait`."""
+        self._fill(tokens, positions, sequences, outputs)
+        self._start(len(tokens))
+
+    def wait(self) -> None:
+        """Wait for what was queued."""
+        self._lib.llama_synchronize(self.handle)
+
     def _fill(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
               outputs: Sequence[int] | None) -> None:  # fmt: skip
         """Lay out the batch. Raises `EngineError` for more rows of logits than llama.cpp made room for: it aborts."""
@@ -141,11 +151,14 @@ class LlamaContext:
             raise EngineError(too_many_outputs(self._outputs, self.spec.n_outputs))
 
     def _run(self, n_tokens: int) -> None:
+        self._start(n_tokens)
+        self._lib.llama_synchronize(self.handle)
+
+    def _start(self, n_tokens: int) -> None:
         code = self._lib.llama_decode(self.handle, self._batch.struct)
         if code != 0:
             meaning = _DECODE_ERRORS.get(code, "unknown return code")
             raise EngineError(f"llama_decode of {n_tokens} tokens returned {code}: {meaning}; {log().last_error()}")
-        self._lib.llama_synchronize(self.handle)
 
     def logits(self) -> NDArray[np.float32]:
         """View of float32 (n_outputs, n_vocab) in llama.cpp's own buffer; end-of-generation columns are -inf.

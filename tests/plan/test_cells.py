@@ -256,3 +256,16 @@ def test_a_rollback_counts_where_it_was_asked_for():
     assert found[0].id == plan("method=lookup")[0].id != found[1].id
     with pytest.raises(UserError, match="method=stagger has no parameter 'rollback'"):
         plan("streams=2", "method.rollback=checkpoint")
+
+
+def test_counters_take_the_place_of_a_contrast_and_are_the_same_for_all_methods():
+    (cell,) = plan("counters=auto", "method=stagger,packed", "streams=1,2", profile=True)
+    assert (cell.kind, cell.label) == ("counters", "a counters of a decode")
+    assert cell.config["measure"] == {"step_depth": 32, "counted_widths": [1, 2, 4, 8]}
+    assert plan("counters=ncu")[0].id != cell.id != plan("counters=auto", "measure.counted_widths=[1,4]")[0].id
+    assert plan("measure.counted_widths=[1]", "streams=2")[0].id == plan("streams=2")[0].id
+
+
+def test_a_profile_comes_before_the_first_cell_that_it_prices():
+    kinds = [cell.kind for cell in plan("streams=2", "engine.type_k=f16,q8_0", profile=True)]
+    assert kinds == ["profile", "contrast"] * 2

@@ -110,3 +110,26 @@ def test_every_choice_and_every_least_value_is_a_key():
 def test_a_machine_s_name_may_have_what_names_have():
     for name in ("mi50-lab.2", "reference-box", "x", None):
         config_module.check(Config(machine=name))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [(["counters=nsight"], "counters=nsight is not a choice"),
+     (["counters=ncu", "model.engine=hf"], "counters=ncu counts llama.cpp's kernels"),
+     (["counters=ncu", "measure.counted_widths=[1,1]"], r"measure.counted_widths=\[1, 1\] are no widths"),
+     (["counters=ncu", "measure.counted_widths=[1024]"], "does not fit engine.n_batch=512"),
+     (["counters=ncu", "engine.build=stock,other"], "counts the kernels of one build")],
+)  # fmt: skip
+def test_counters_that_cannot_be(overrides, said):
+    with pytest.raises(UserError, match=said):
+        compose_points(overrides)
+
+
+def test_the_large_models_campaign_takes_any_model_and_keeps_its_order():
+    points = compose_points(["experiment=gpu", "model=gguf", "model.path=/models/a.gguf"])
+    assert {point.model.path for point in points} == {"/models/a.gguf"}
+    assert not any(point.measure.sharp for point in points), "F16 weights beside these fit nowhere"
+    first = [(point.method.name, point.streams, point.treatment.engine.build) for point in points[:5]]
+    assert first == [("packed", 4, None), ("stagger", 4, None), ("stagger", 4, None), ("autoregressive", 4, "packed"),
+                     ("packed", 4, "packed")]  # fmt: skip
+    assert [point.counters for point in points].index("auto") == 5

@@ -38,7 +38,7 @@ def counter_rows(records: KernelRecords) -> list[Counter]:
             continue
         by_kernel: dict[str, list[Summary]] = {}
         for kernel, summary in file.launches:
-            by_kernel.setdefault(_short(kernel), []).append(summary)
+            by_kernel.setdefault(kernel, []).append(summary)
         for kernel, launches in by_kernel.items():
             rows.append(Counter(**about, **_figures(kernel, launches, weights), missing=" ".join(file.missing)))
     return rows
@@ -49,13 +49,6 @@ def _about(file: CounterFile) -> dict[str, Any]:
         "tool": file.tool, "variant": file.variant, "format": file.format, "width": file.streams,
         "streams": file.streams, "rows": file.rows, "cols": file.cols,
     }  # fmt: skip
-
-
-def _short(kernel: str) -> str:
-    """A kernel's name without its arguments, those of a template kept."""
-    name = kernel.removeprefix("void ").replace(" [clone .kd]", "")
-    end = name.rfind(">(")
-    return name[: end + 1] if end >= 0 else name.split("(")[0]
 
 
 def _figures(kernel: str, launches: list[Summary], weights: float) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from bench.judge.kernels.counters import _figures, _short
+from bench.judge.kernels.counters import _figures
 from bench.judge.kernels.ssq import economics
 from bench.judge.kernels.times import fastest, is_sound, kernel_rows
 from bench.judge.tables.kernels import Counter, Kernel
 from bench.records.kernels import KernelRecords, Sample, Summary
+from kernels.counters import short_name
 
 
 def sample(block: int = 0, us: float = 100.0, **more: Any) -> Sample:
@@ -111,7 +112,7 @@ def test_costs_of_streams_divide_by_one_stream_of_the_same_matrix() -> None:
     ],
 )
 def test_a_kernels_name_without_its_arguments(name: str, short: str) -> None:
-    assert _short(name) == short
+    assert short_name(name) == short
 
 
 def summary(**figures: float) -> Summary:
