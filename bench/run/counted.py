@@ -22,7 +22,6 @@ from bench.host import device_lock, devices, process_group
 from bench.host.pins import ROOT
 from bench.plan.config import Config
 from bench.records.rows import Launch
-from bench.run.decode_widths import WARM_UP, WARM_UP_COUNTED
 from bench.run.engines import offloads
 from kernels import counters, profilers
 from kernels.errors import KernelError
@@ -33,6 +32,10 @@ TIMED = 24
 """Decodes of a width without a profiler."""
 RANGED, UNRANGED = 1, 3
 """Decodes of a width under one. Where it counts from the program's beginning, they have to be told from the rest."""
+WARM_UP = 3
+"""Decodes of a timed width before the first that counts: the engine captures its graph in them."""
+WARM_UP_COUNTED = 1
+"""Fewer than those that count under a profiler, so that these are the longest tail of alike decodes."""
 BUDGET_S = 240.0
 """After which no further width is begun under a profiler."""
 LIMIT_S = 600.0

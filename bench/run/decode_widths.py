@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from bench.plan.config import Config
     from pti_loop.llama.model import LlamaModel
 
-WARM_UP = 3
-"""Decodes of a timed width before the first that counts: the engine captures its graph in them."""
-WARM_UP_COUNTED = 1
-"""Fewer than those that count, so that these are the longest tail of alike decodes."""
 LEAST_CONTEXT = 16
 
 
