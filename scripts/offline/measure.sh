@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# On the machine without a network: a sweep, and its finished cells as one archive to carry home.
+# usage: scripts/offline/measure.sh PREFIX ARCHIVE OVERRIDES..
+# The sweep goes on where an earlier one ended, and an interrupted one leaves an archive of what it finished. At home:
+# tar -C results -xf ARCHIVE, then make report.
+set -uo pipefail
+prefix=${1:?usage: measure.sh PREFIX ARCHIVE OVERRIDES..}
+archive=${2:?usage: measure.sh PREFIX ARCHIVE OVERRIDES..}
+shift 2
+[ -e "$prefix/env" ] || { echo "error: $prefix has no env; run scripts/offline/build.sh BUNDLE $prefix first" >&2; exit 2; }
+# shellcheck disable=SC1091
+. "$prefix/env"
+python3 -m bench sweep "$@"
+status=$?
+if [ -d results ]; then
+  # A cell is whole where it has a status; one that is being written lies under a name with a dot.
+  (cd results && find . -mindepth 3 -maxdepth 3 -name status.json -not -path './reference/*' -printf '%h\n' | sort) \
+    | tar -C results -cJf "$archive" -T - && ls -l "$archive"
+fi
+exit "$status"
