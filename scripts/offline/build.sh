@@ -2,8 +2,8 @@
 # On the machine without a network: what bundle.py collected becomes an engine for its GPU and a Python that finds it.
 # usage: scripts/offline/build.sh BUNDLE PREFIX [ARCHITECTURES]
 # PREFIX gets stock/ (libraries, llama-bench, llama-batched-bench), packed/ where the bundle has these kernels, site/ with
-# the Python packages, and env, which a shell sources. Needs CUDA's compiler, CMake and ninja; about four minutes a build
-# on 16 cores. What is whole already is not done again. ARCHITECTURES is CMake's list, by default this machine's cards.
+# the Python packages, and env, which a shell sources. Needs CUDA's compiler, CMake and ninja; about four minutes on 16
+# cores, and two more for packed. What is whole already is not done again. ARCHITECTURES is CMake's list, by default this machine's cards.
 set -euo pipefail
 bundle=$(cd "${1:?usage: build.sh BUNDLE PREFIX [ARCHITECTURES]}" && pwd)
 prefix=$(mkdir -p "${2:?usage: build.sh BUNDLE PREFIX [ARCHITECTURES]}" && cd "$2" && pwd)
@@ -30,16 +30,14 @@ if [ ! -e "$prefix/site/done" ]; then
   touch "$prefix/site/done"
 fi
 
+# One tree for all builds: what a set of kernels changes is laid over it, and ninja compiles what depends on that.
 # --exclude-libs: a compiler that links libstdc++ into each library exports it, and a process that has loaded numpy before
 # then dies while it loads a model.
+tree="$prefix/src"
 build() {
   local name=$1
   [ ! -e "$prefix/$name/done" ] || return 0
-  local tree="$prefix/src-$name"
-  rm -rf "$tree" "${prefix:?}/$name"
-  mkdir -p "$tree"
-  joined "$bundle/engine.tar.xz" | tar -C "$tree" -xJ
-  [ "$name" = stock ] || joined "$bundle/engine-$name.tar.xz" | tar -C "$tree" -xJ
+  rm -rf "${prefix:?}/$name"
   if ! { cmake -S "$tree" -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DGGML_CUDA=ON \
            "-DCMAKE_CUDA_ARCHITECTURES=$architectures" -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--exclude-libs,ALL \
            '-DCMAKE_INSTALL_RPATH=$ORIGIN' -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF \
@@ -52,13 +50,25 @@ build() {
   fi
   mkdir -p "$prefix/$name"
   cp -a "$tree"/build/bin/* "$prefix/$name/"
-  [ "$name" != stock ] || cp -r "$tree/llama_cpp" "$prefix/site/"
   touch "$prefix/$name/done"
   echo "$name: built, $prefix/$name"
 }
 
-build stock
-if present "$bundle/engine-packed.tar.xz"; then build packed; fi
+if [ ! -e "$prefix/stock/done" ]; then
+  # A tree that another build was laid over is no stock tree.
+  [ ! -e "$tree/changed" ] || rm -rf "$tree"
+  mkdir -p "$tree"
+  [ -e "$tree/CMakeLists.txt" ] || joined "$bundle/engine.tar.xz" | tar -C "$tree" -xJ
+  build stock
+  cp -r "$tree/llama_cpp" "$prefix/site/"
+fi
+if present "$bundle/engine-packed.tar.xz" && [ ! -e "$prefix/packed/done" ]; then
+  [ -d "$tree" ] || { mkdir -p "$tree"; joined "$bundle/engine.tar.xz" | tar -C "$tree" -xJ; }
+  touch "$tree/changed"
+  # -m: newer than what the stock build compiled.
+  joined "$bundle/engine-packed.tar.xz" | tar -C "$tree" -xJm
+  build packed
+fi
 cat >"$prefix/env" <<END
 export PYTHONPATH="$prefix/site"
 export LLAMA_CPP_LIB_PATH="$prefix/stock"

@@ -23,7 +23,8 @@ def bundle():
 
 def run(script, *words, cwd, path=None):
     env = {**os.environ, "PATH": path} if path else None
-    return subprocess.run(["bash", SCRIPTS / script, *map(str, words)], cwd=cwd, env=env, capture_output=True, text=True)
+    command = ["bash", SCRIPTS / script, *map(str, words)]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 35])
