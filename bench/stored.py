@@ -6,8 +6,9 @@ everything happens in this process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,12 @@ from bench.judge.claims.claim import Claim
 from bench.judge.claims.facts import load_facts
 from bench.judge.claims.sheet import load_sheet
 from bench.judge.claims.verdicts import judge_claims
-from bench.judge.damage import judge_curves, judge_whole
+from bench.judge.damage import judge_curves, judge_whole, with_traces
 from bench.judge.findings import Findings
 from bench.judge.kernels.findings import judge_kernels
+from bench.judge.traces import Traces
 from bench.plan.config import CONFIGS
+from bench.plan.model_words import words_of
 from bench.records.cells import has_table, read_cell, whole_cells
 from bench.records.kernels import kernel_folders
 
@@ -49,7 +52,7 @@ def judged(results: Path, claims: str) -> tuple[Findings, list[Any]]:
     folders, kernels = whole_cells(results), kernel_folders(results)
     if not folders and not kernels:
         raise UserError(f"there are no finished cells in {results}; run `make bench`")
-    findings = judge_kernels(judge_stored(folders), kernels)
+    findings = judge_kernels(judge_stored(folders, traces=True), kernels)
     return findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts"))
 
 
@@ -69,22 +72,39 @@ def sheets(claims: str) -> list[Claim]:
     return list(found.values())
 
 
-def judge_stored(folders: Sequence[Path], processes: int | None = None) -> Findings:
+def judge_stored(folders: Sequence[Path], processes: int | None = None, traces: bool = False) -> Findings:
     """Judge the cells of some folders, each read on its own, in the order of the folders.
 
-    `processes` is how many share the work, by default what the machine and the number of cells are good for.
+    `processes` is how many share the work, by default what the machine and the number of cells are good for. With
+    `traces` the findings have what a reader can look at of each cell's records, with the words of its tokens.
     A damaged cell is a row of the table of cells.
     """
     count = processes or min(available_cpus(), MOST_PROCESSES, len(folders) // FEWEST_A_PROCESS)
     with _mapped(count) as spread:
         # Only a cell with timed steps has a step-cost curve, and a contrast is judged against all curves there are.
         first = [folder for folder in folders if has_table(folder, "steps")]
-        found = dict(zip(first, spread(_judge_curves, first), strict=True))
+        found = dict(zip(first, spread(partial(_judge_curves, traces=traces), first), strict=True))
         profiles = [profile for _, profile in found.values() if profile is not None]
         rest = [folder for folder in folders if folder not in found]
-        judged = dict(zip(rest, spread(partial(_judge_folder, profiles=profiles), rest), strict=True))
-    judged |= {folder: cell or _judge_folder(folder, profiles) for folder, (cell, _) in found.items()}
-    return merge(judged[folder] for folder in folders)
+        whole = partial(_judge_folder, profiles=profiles, traces=traces)
+        judged = dict(zip(rest, spread(whole, rest), strict=True))
+    judged |= {folder: cell or whole(folder) for folder, (cell, _) in found.items()}
+    findings = merge(judged[folder] for folder in folders)
+    findings.traces[:] = _with_words(findings.traces)
+    return findings
+
+
+def _with_words(traces: Sequence[Traces]) -> list[Traces]:
+    """The traces with what their tokens say. Cells of one model ask its file once."""
+    wanted: dict[str, set[int]] = {}
+    models: dict[str, Mapping[str, Any]] = {}
+    for one in traces:
+        if one.shown and one.weights:
+            wanted.setdefault(one.weights, set()).update(one.tokens)
+            models.setdefault(one.weights, one.config.get("model") or {})
+    known = {weights: words_of(models[weights], weights, ids) for weights, ids in wanted.items()}
+    return [replace(one, said={token: said[token] for token in one.tokens if token in said})
+            if (said := known.get(one.weights)) and one.shown else one for one in traces]  # fmt: skip
 
 
 @contextmanager
@@ -97,9 +117,13 @@ def _mapped(count: int) -> Iterator[Map]:
         yield partial(pool.map, chunksize=CHUNK)
 
 
-def _judge_curves(folder: Path) -> tuple[JudgedCell | None, Profile | None]:
-    return judge_curves(read_cell(folder))
+def _judge_curves(folder: Path, traces: bool) -> tuple[JudgedCell | None, Profile | None]:
+    cell = read_cell(folder)
+    judged, profile = judge_curves(cell)
+    return with_traces(judged, cell) if judged and traces else judged, profile
 
 
-def _judge_folder(folder: Path, profiles: Sequence[Profile]) -> JudgedCell:
-    return judge_whole(read_cell(folder), profiles)
+def _judge_folder(folder: Path, profiles: Sequence[Profile], traces: bool) -> JudgedCell:
+    cell = read_cell(folder)
+    judged = judge_whole(cell, profiles)
+    return with_traces(judged, cell) if traces else judged

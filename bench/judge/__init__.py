@@ -42,6 +42,7 @@ def merge(cells: Iterable[JudgedCell]) -> Findings:
             rows += getattr(cell.findings, name)
         if table.joined_by:
             rows += named(table.joined_by)([cell.gathered[name] for cell in cells if name in cell.gathered])
+    findings.traces += [cell.traces for cell in cells if cell.traces is not None]
     findings.speedup[:] = with_contexts(findings.speedup, findings.contexts)
     findings.trials[:] = with_contexts(findings.trials, findings.contexts)
     withdraw(findings)

@@ -18,6 +18,7 @@ from bench.judge.tables.cell import Cell, ControlRow
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
+    from bench.judge.traces import Traces
     from bench.records.cells import StoredCell
 
 __all__ = ["JudgedCell", "Profile", "is_profile", "judge_cell", "profile_of"]
@@ -30,6 +31,8 @@ class JudgedCell:
     findings: Findings = field(default_factory=Findings)
     gathered: dict[str, Any] = field(default_factory=dict)
     """What it has to say in rows over several cells, by their table."""
+    traces: Traces | None = None
+    """What a reader can look at of its records, where that was asked for."""
 
 
 def judge_cell(cell: StoredCell, profiles: Sequence[Profile] = ()) -> JudgedCell:

@@ -6,11 +6,13 @@ What cannot be read comes as a `DamagedCell`; what can be read and not judged be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from bench.errors import innermost_frame
 from bench.judge.cell import JudgedCell, Profile, is_profile, judge_cell, profile_of
 from bench.judge.findings import rerun
 from bench.judge.tables.cell import DAMAGED, Cell
+from bench.judge.traces import traces_of
 from bench.records.cells import DamagedCell, StoredCell
 
 
@@ -40,6 +42,14 @@ def judge_whole(cell: StoredCell | DamagedCell, profiles: Sequence[Profile]) -> 
         return judge_cell(cell, profiles)
     except Exception as error:  # a file that was edited or cut may break any step; the others are judged all the same
         return damaged_cell(_unjudged(cell, error))
+
+
+def with_traces(judged: JudgedCell, cell: StoredCell | DamagedCell) -> JudgedCell:
+    """The judged cell with what there is to see of its records; a damaged one has nothing."""
+    if isinstance(cell, StoredCell):
+        with suppress(Exception):  # what a damaged record can show is judged elsewhere, and takes nothing with it
+            judged.traces = traces_of(cell)
+    return judged
 
 
 def damaged_cell(cell: DamagedCell) -> JudgedCell:

@@ -15,6 +15,7 @@ from bench.judge.tables import TABLES
 from bench.judge.tables.cell import ControlRow
 
 if TYPE_CHECKING:
+    from bench.judge.traces import Traces
     from bench.records.cells import StoredCell
 
 __all__ = ["MARK", "OK", "VOID", "WARNING", "Control", "Findings", "Row", "is_synthetic", "model_of", "origin", "rerun"]
@@ -29,6 +30,9 @@ class Findings:
     """The tables of the judge, each a list of rows under its name. Raises TypeError for a table that there is not."""
 
     def __init__(self, **tables: Iterable[Any]) -> None:
+        self.traces: list[Traces] = []
+        """What a reader can look at of each cell's records, where that was asked for. No table, and in no file of one.
+        """
         for name in TABLES:
             setattr(self, name, list(tables.pop(name, ())))
         if tables:

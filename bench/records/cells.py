@@ -264,7 +264,12 @@ def whole_cells(root: Path) -> list[Path]:
     """The folders that `load_cells` reads. Raises `UserError` when there is no such folder."""
     if not root.is_dir():
         raise UserError(f"there is no results folder {root}; run `make bench`, or give one with results=FOLDER")
-    return cell_folders(root) or cell_folders(root / REFERENCE)
+    return cell_folders(records_root(root))
+
+
+def records_root(root: Path) -> Path:
+    """The folder whose cells are read for `root`: itself, or the reference in it where it has none of its own."""
+    return root if cell_folders(root) else root / REFERENCE
 
 
 def has_table(folder: Path, name: str) -> bool:

@@ -12,6 +12,7 @@ from gguf import GGUFWriter, TokenType
 from bench.synth.formats import file_type
 from bench.synth.shape import BYTE_TOKENS, SPECIAL_TOKENS, Order, Shape
 from pti_loop.gguf.file import SYNTHETIC
+from pti_loop.gguf.words import byte_alphabet
 
 _SPACE = "\u0120"
 """A blank, in the alphabet in which GPT-2's vocabulary writes bytes."""
@@ -91,10 +92,3 @@ def vocabulary(size: int) -> tuple[list[str], list[int], list[str]]:
     tokens += [f"{_SPACE}#{number}" for number in range(size - SPECIAL_TOKENS - len(tokens))]
     types = [TokenType.NORMAL] * len(tokens) + [TokenType.CONTROL] * SPECIAL_TOKENS
     return [*tokens, "<|begin|>", "<|end|>"], [int(kind) for kind in types], [f"{a} {b}" for a, b in pairs]
-
-
-def byte_alphabet() -> list[str]:
-    """One character for each byte, as in GPT-2's vocabulary: itself where it is printable, else one from 256 up."""
-    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = iter(range(BYTE_TOKENS, 2 * BYTE_TOKENS))
-    return [chr(byte if byte in printable else next(others)) for byte in range(BYTE_TOKENS)]

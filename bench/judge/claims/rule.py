@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from dataclasses import fields as fields_of
 from typing import Any
 
 from bench.errors import UserError, nearest
@@ -72,6 +73,28 @@ class Rule:
     fact: str = ""
     interval: str = PROMPTS
     """What the claim's sentence is about: texts of a kind (`prompts`), or the very texts that were run (`noise`)."""
+
+
+_UNUSUAL = ("table", "column", "edge", "tolerance", "min_temperatures", "universal", "fact", "interval")
+
+
+def rule_text(rule: Rule) -> str:
+    """A rule on one line: its kind and test, then whatever is not as usual."""
+    given = {one.name: getattr(rule, one.name) for one in fields_of(Rule) if getattr(rule, one.name) != one.default}
+    words = [f"{rule.kind}, {rule.test}" if rule.test else rule.kind]
+    if rule.test == "direction" or rule.expect != "equal":
+        words.append(f"expect {rule.expect}")
+    words += [f"{name} {given[name]}" for name in _UNUSUAL if name in given]
+    if rule.formula:
+        words.append(f"{rule.formula}({', '.join(f'{name}={_input(item)}' for name, item in rule.inputs.items())})")
+    return ", ".join(words)
+
+
+def _input(item: Any) -> str:
+    """A number as it is, a fact by its name, a printed value with its rounding."""
+    if not isinstance(item, Mapping):
+        return str(item)
+    return str(item["fact"]) if "fact" in item else f"{item['value']} within {item['within']}"
 
 
 def read_rule(where: str, value: Any) -> Rule:

@@ -32,6 +32,7 @@ from bench.judge.claims.rows import (
     scope_text,
     value_of,
 )
+from bench.judge.claims.rule import rule_text
 from bench.judge.claims.scope import ANY
 from bench.judge.claims.synthetic import no_evidence
 from bench.judge.claims.table_tests import TABLE_TESTS
@@ -206,6 +207,8 @@ def _row(claim: Claim, machine: str, build: str, outcome: Outcome) -> Verdict:
         place=claim.place, source=_source(claim.source), counted=outcome.counted, distinct=outcome.distinct,
         headline=claim.headline, why=brief.why(claim, outcome), would_change=brief.would_change(claim, outcome),
         **brief.ratios(claim, outcome),
+        published_under=", ".join(f"{key}={value}" for key, value in claim.conditions.items()),
+        rule=rule_text(claim.rule),
     )  # fmt: skip
 
 

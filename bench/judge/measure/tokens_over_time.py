@@ -12,6 +12,13 @@ from bench.judge.tables.contrast import Timeline
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
+    from bench.judge.measure.runs import RunTable
+
+
+def middle_run(table: RunTable, arm: str) -> int:
+    """Index of an arm's run of median speed. Raises IndexError where it has none."""
+    mine = np.flatnonzero(table.of(arm))
+    return int(mine[np.argsort(table.rate[mine], kind="stable")[len(mine) // 2]])
 
 
 def timeline_rows(case: Case) -> list[Timeline]:
@@ -20,7 +27,7 @@ def timeline_rows(case: Case) -> list[Timeline]:
     mine = np.flatnonzero(table.of("treatment"))
     if not table.tokens.duplicates[mine].any():
         return []
-    middle = mine[np.argsort(table.rate[mine], kind="stable")[len(mine) // 2]]
+    middle = middle_run(table, "treatment")
     rows = table.emits["run"] == table.run[middle]
     emits = {name: table.emits[name][rows] for name in ("stream", "position", "round", "t_ns")}
     points = {name: values.tolist() for name, values in timeline(emits, int(table.start_ns[middle])).items()}

@@ -57,6 +57,8 @@ TABLES: dict[str, Table] = {
     "predictions": Table(f"{_ROWS}.prediction:Prediction", "bench.judge.predict.predictions:prediction_rows"),
     "controls": Table(f"{_ROWS}.cell:ControlRow", "bench.judge.cell:control_rows", (ANY,),
                       f"{_CONTROLS}.curve:costs_of", f"{_CONTROLS}.curve:curve_checks"),
+    "differences": Table(f"{_ROWS}.differences:Difference", f"{_MEASURE}.differences:difference_rows", CONTRASTS,
+                         optional=True),
     "timeline": Table(f"{_ROWS}.contrast:Timeline", f"{_MEASURE}.tokens_over_time:timeline_rows"),
     "bandwidth": Table(f"{_ROWS}.machine:Bandwidth", of=(*CONTRASTS, PROFILE),
                        gathered_by=f"{_MEASURE}.bandwidth:reading", joined_by=f"{_MEASURE}.bandwidth:bandwidth_rows"),

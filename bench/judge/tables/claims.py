@@ -42,6 +42,8 @@ class Verdict(Row):
                                                     default="")  # fmt: skip
     place: str = column("where it stands", default="")
     source: str | Mapping[str, Any] = column("document, date, commit and address", default="")
+    published_under: str = column("conditions that the claim names: machine, model and others", default="")
+    rule: str = column("what the verdict rests on, and how it is tested", default="")
     counted: float | None = column("rate of every emit call", "tok/s", default=None)
     distinct: float | None = column("rate of distinct tokens", "tok/s", default=None)
     headline: int | None = column("its place among the claims that its sheet tells a reader first", default=None)

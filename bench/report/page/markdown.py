@@ -16,6 +16,7 @@ from bench.children import children
 from bench.judge.tables.claims import MEANINGS
 from bench.plain_text import markdown
 from bench.report.figures.drawing import load_drawing, started
+from bench.report.html.page import Place, write_page
 from bench.report.page.kernel_sections import kernel_sections
 from bench.report.page.section import Column, Section, Table, tabulate
 from bench.report.page.sections import all_sections
@@ -34,13 +35,15 @@ ENOUGH_ROWS = 2000
 
 
 def write_report(
-    findings: Any, claims: Sequence[Row], out: Path, figures: bool = True, processes: int = 1
-) -> list[Path]:
+    findings: Any, claims: Sequence[Row], out: Path, figures: bool = True, processes: int = 1,
+    results: Path | None = None, troubles: Sequence[str] = (),
+) -> list[Path]:  # fmt: skip
     """Writes the report into the folder `out`, making it, and returns the paths of all files written.
 
     `findings` has a list of rows a table of `bench.judge.tables`; one that is absent counts as empty. `claims` are the
     judged claims. With several `processes` at hand, some of them draw. Without figures, those of an earlier report stay
-    as they are and the page does not show them.
+    as they are and the page does not show them. `results` is the folder of the records, to which `index.html` leads;
+    `troubles` are sentences about what the report lacks.
     Raises UserError when `out` cannot be written.
     """
     out = Path(out)
@@ -51,6 +54,8 @@ def write_report(
         drawings = started(tables, claims, index, out / "figures", pool) if figures else list
         written = write_tables(tables, claims, out)
         contents = _contents(tables, claims, index)
+        traces = getattr(findings, "traces", None) or []
+        written.append(write_page(tables, claims, traces, out, Place.of(results, out), troubles))
         drawn: list[Path] = drawings()
     shown = {path.stem for path in drawn if path.suffix == ".svg"}
     page = write_file(out / PAGE, _rendered(contents, shown))
