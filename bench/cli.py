@@ -230,6 +230,7 @@ def _write(config: Config, figures: bool) -> int:
     from rich.console import Console
 
     from bench.host.cpus import available_cpus
+    from bench.judge.summary import summarize
     from bench.records.cells import records_root
     from bench.report import print_predictions, print_verdicts, write_report
     from bench.stored import judged
@@ -237,7 +238,7 @@ def _write(config: Config, figures: bool) -> int:
     with _without_collector():
         findings, claims = judged(Path(config.results), config.claims)
         write_report(findings, claims, Path(config.reports), figures=figures, processes=available_cpus(),
-                     results=records_root(Path(config.results)))  # fmt: skip
+                     summary=summarize(findings, claims), results=records_root(Path(config.results)))  # fmt: skip
     console = Console()
     print_predictions(findings.predictions, console)
     print_verdicts(claims, Path(config.reports), console)

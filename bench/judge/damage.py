@@ -11,8 +11,8 @@ from contextlib import suppress
 from bench.errors import innermost_frame
 from bench.judge.cell import JudgedCell, Profile, is_profile, judge_cell, profile_of
 from bench.judge.findings import rerun
+from bench.judge.measure.chosen import traces_of
 from bench.judge.tables.cell import DAMAGED, Cell
-from bench.judge.traces import traces_of
 from bench.records.cells import DamagedCell, StoredCell
 
 

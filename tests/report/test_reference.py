@@ -11,6 +11,7 @@ from bench.cli import main
 from bench.judge import judge
 from bench.readme import REFERENCE, ROOT, put, table
 from bench.records.cells import load_cells
+from tests.report.html.pages import unpacked, without_blocks
 
 REGENERATE = "make report ARGS='results=results/reference reports=reports/reference' && python -m bench.readme"
 
@@ -25,6 +26,13 @@ def same_text(name: Path, made: str, kept: str) -> None:
     assert mine == pytest.approx(theirs, rel=2e-3), f"{name}: {REGENERATE}"
 
 
+def page_of(folder: Path) -> dict[str, str]:
+    """The page's parts, unpacked; where its links lead to depends on the folder that it lies in."""
+    text = (folder / "index.html").read_text()
+    parts = unpacked(text) | {"page": without_blocks(text)}
+    return parts | {"page-data": re.sub('"records":"[^"]*"', "", parts["page-data"])}
+
+
 def test_the_committed_report_is_what_the_committed_records_give(tmp_path, capsys):
     assert main(["report", f"results={REFERENCE}", f"reports={tmp_path}"]) == 0
     committed = ROOT / "reports" / "reference"
@@ -32,6 +40,10 @@ def test_the_committed_report_is_what_the_committed_records_give(tmp_path, capsy
     assert len(names) > 5
     for name in names:
         same_text(name, (tmp_path / name).read_text(), (committed / name).read_text())
+    made, kept = (page_of(folder) for folder in (tmp_path, committed))
+    assert made.keys() == kept.keys()
+    for part in made:
+        same_text(Path("index.html", part), made[part], kept[part])
 
 
 def test_the_readme_shows_the_reference_results():

@@ -19,17 +19,18 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
+from bench.judge.summary import Summary
 from bench.judge.tables import columns_of, written
-from bench.judge.tables.cell import DAMAGED
 from bench.judge.tables.claims import MEANINGS
 from bench.judge.traces import Traces
 from bench.plain_text import plain_text
 from bench.report.html.packed import as_json, packed
 from bench.report.html.panels import panel
+from bench.report.html.screen import screen
 from bench.report.html.views import PARTS, Part
-from bench.report.page.damaged import damaged_rows
 from bench.report.tables import verdicts
 from bench.report.tables.csv_files import FILES, Ordered, table_text
+from bench.report.tables.damaged import damaged_rows
 from bench.report.tables.files import write_file
 from bench.report.tables.values import Row, get, line
 
@@ -60,17 +61,17 @@ class Place:
 
 
 def write_page(tables: Ordered, claims: Sequence[Row], traces: Sequence[Traces], out: Path,
-               place: Place | None = None, troubles: Sequence[str] = ()) -> Path:  # fmt: skip
+               place: Place | None = None, summary: Summary | None = None) -> Path:  # fmt: skip
     """Writes the page into the folder `out`, which must exist, and returns its path.
 
-    `traces` are what there is to see of each cell's records, `troubles` sentences about what the report lacks.
+    `traces` are what there is to see of each cell's records, `summary` is what the page begins with.
     Raises UserError when it cannot be written.
     """
-    return write_file(Path(out) / NAME, page_html(tables, claims, traces, place or Place(), troubles))
+    return write_file(Path(out) / NAME, page_html(tables, claims, traces, place or Place(), summary))
 
 
 def page_html(tables: Ordered, claims: Sequence[Row], traces: Sequence[Traces], place: Place,
-              troubles: Sequence[str] = ()) -> str:  # fmt: skip
+              summary: Summary | None = None) -> str:  # fmt: skip
     """The page as text: the same for the same input."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -90,7 +91,7 @@ def page_html(tables: Ordered, claims: Sequence[Row], traces: Sequence[Traces], 
     return environment.get_template("index.html.j2").render(
         style=style, script=script, policy=_policy(style, script), meanings=MEANINGS, files=sorted(filled),
         parts=[_part(part, filled) for part in PARTS], counts=_counts(claims), cells=_cells(tables),
-        troubles=[line(one) for one in troubles], damaged=[_damaged(row) for row in damaged_rows(tables.rows("cells"))],
+        damaged=[_damaged(row) for row in damaged_rows(tables.rows("cells"))], summary=summary and screen(summary),
         blocks={"page-data": packed(as_json(data)), **blocks},
     )  # fmt: skip
 
@@ -140,5 +141,4 @@ def _cells(tables: Ordered) -> dict[str, Any]:
 
 
 def _damaged(row: Row) -> dict[str, str]:
-    assert get(row, "state") == DAMAGED
     return {"name": f"{line(row['machine'])}/{line(row['cell'])}", "reason": line(row["reason"])}

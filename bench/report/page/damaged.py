@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.judge.tables.cell import DAMAGED
 from bench.report.page.section import Column, Section, ids_of, shown, tabulate
 from bench.report.tables.csv_files import Ordered
-from bench.report.tables.values import Row, get, line
+from bench.report.tables.damaged import damaged_rows
+from bench.report.tables.values import Row, line
 
 MOST_LINES = 5
 """So many are told with their reasons in the terminal; the report has them all."""
@@ -42,8 +42,3 @@ def damaged_lines(cells: Sequence[Row]) -> list[str]:
     lines = [f"{len(rows)} of {len(cells)} cell{'s' * (len(cells) > 1)} {verbs} for nothing:"]
     lines += [f"  {line(row['machine'])}/{line(row['cell'])}: {line(row['reason'])}" for row in rows[:MOST_LINES]]
     return lines + ([f"  and {len(rows) - MOST_LINES} more"] if len(rows) > MOST_LINES else [])
-
-
-def damaged_rows(cells: Sequence[Row]) -> list[Row]:
-    """Rows of the table of cells that tell of one which cannot be read or judged."""
-    return [row for row in cells if get(row, "state") == DAMAGED]

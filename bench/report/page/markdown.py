@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.children import children
+from bench.judge.summary import Summary
 from bench.judge.tables.claims import MEANINGS
 from bench.plain_text import markdown
 from bench.report.figures.drawing import load_drawing, started
@@ -36,14 +37,14 @@ ENOUGH_ROWS = 2000
 
 def write_report(
     findings: Any, claims: Sequence[Row], out: Path, figures: bool = True, processes: int = 1,
-    results: Path | None = None, troubles: Sequence[str] = (),
+    summary: Summary | None = None, results: Path | None = None,
 ) -> list[Path]:  # fmt: skip
     """Writes the report into the folder `out`, making it, and returns the paths of all files written.
 
     `findings` has a list of rows a table of `bench.judge.tables`; one that is absent counts as empty. `claims` are the
     judged claims. With several `processes` at hand, some of them draw. Without figures, those of an earlier report stay
-    as they are and the page does not show them. `results` is the folder of the records, to which `index.html` leads;
-    `troubles` are sentences about what the report lacks.
+    as they are and the page does not show them. `summary` is what `index.html` begins with, `results` the folder of
+    the records, to which it leads.
     Raises UserError when `out` cannot be written.
     """
     out = Path(out)
@@ -55,7 +56,7 @@ def write_report(
         written = write_tables(tables, claims, out)
         contents = _contents(tables, claims, index)
         traces = getattr(findings, "traces", None) or []
-        written.append(write_page(tables, claims, traces, out, Place.of(results, out), troubles))
+        written.append(write_page(tables, claims, traces, out, Place.of(results, out), summary))
         drawn: list[Path] = drawings()
     shown = {path.stem for path in drawn if path.suffix == ".svg"}
     page = write_file(out / PAGE, _rendered(contents, shown))

@@ -11,9 +11,11 @@ import pytest
 
 from bench.errors import UserError
 from bench.judge.columns import changed
+from bench.judge.findings import Findings
+from bench.judge.measure.chosen import traces_of
+from bench.judge.summary import summarize
 from bench.judge.tables import columns_of, written
-from bench.judge.tables.claims import MEANINGS
-from bench.judge.traces import traces_of
+from bench.judge.tables.claims import MEANINGS, Verdict
 from bench.report import write_report
 from bench.report.html.page import Place
 from bench.report.html.views import PARTS
@@ -26,6 +28,10 @@ VIEWS = [view for part in PARTS for view in part.views]
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</script><script>alert(2)</script>",
            "]]>--></style><b>x", "{{ 7 * 7 }}{% raw %}", "javascript:alert(1)", "\u202egnp.exe\u200b",
            "'onclick='x"]  # fmt: skip
+
+
+def verdict(row: dict, **more: object) -> Verdict:
+    return Verdict(**{**row, **more})
 
 
 def test_every_table_of_the_report_has_its_place() -> None:
@@ -70,8 +76,9 @@ def test_what_a_record_says_is_text(word: str) -> None:
     findings = stand_ins.full()
     findings.cells = [changed(row, machine=word, reason=word, short=word) for row in findings.cells]
     findings.cells.append(stand_ins.cell_row("f" * 12, word, "damaged", reason=word))
-    claims = [row | {"says": word, "reason": word, "verdict": word} for row in stand_ins.claims()]
-    shown = pages.without_blocks(pages.page(findings, claims, troubles=[word]))
+    verdicts = [verdict(row, says=word, why=word, would_change=word) for row in stand_ins.claims()]
+    summary = summarize(Findings(**vars(findings)), verdicts, [word])
+    shown = pages.without_blocks(pages.page(findings, verdicts, summary=summary))
     plain = re.sub(r"<style>.*?</style>|<script>.*?</script>", "", shown, flags=re.S)
     for part in ("<script>alert", "<img src", "<b>x", "49", "\u202e", "\u200b"):
         assert part not in plain, part
@@ -84,19 +91,29 @@ def test_the_same_findings_give_the_same_page() -> None:
 
 
 def test_a_report_without_cells_is_a_page_that_says_so() -> None:
-    text = pages.page(stand_ins.empty(), [])
-    assert "No cell is stored" in text and set(pages.unpacked(text)) == {"page-data"}
+    text = pages.page(stand_ins.empty(), [], summary=summarize(Findings(), []))
+    assert "There are no finished cells; <code>make bench</code>" in text and set(pages.unpacked(text)) == {"page-data"}
     for part in PARTS:
-        assert re.sub("</?code>", "`", text).count(part.empty.replace("'", "&#39;")) == 1, part.key
+        assert f"<p>{part.empty}</p>".replace("'", "&#39;") in re.sub("</?code>", "`", text), part.key
 
 
-def test_troubles_and_damaged_cells_come_first() -> None:
+def test_what_is_missing_comes_first_then_the_headlines() -> None:
     findings = stand_ins.full()
     findings.cells.append(stand_ins.cell_row("f" * 12, "laptop", "damaged", reason="rounds.csv.gz: it ends early"))
-    text = pages.page(findings, stand_ins.claims(), troubles=["The sheet mine.yaml cannot be read."])
-    shown = pages.without_blocks(text)
-    assert shown.index("mine.yaml cannot be read") < shown.index("it ends early") < shown.index('id="claims-list"')
+    verdicts = [verdict(row, why="It is 0.51, not 1.96.", headline=1) for row in stand_ins.claims()]
+    summary = summarize(Findings(**vars(findings)), verdicts, ["The sheet mine.yaml: entry 3 has no metric."])
+    shown = pages.without_blocks(pages.page(findings, verdicts, summary=summary))
+    told = ["mine.yaml: entry 3", " of 6 cells cannot be read", "it ends early", "It is 0.51, not 1.96.",
+            "On what evidence", 'id="claims-list"']  # fmt: skip
+    assert sorted(told, key=shown.index) == told
     assert all(f'class="verdict {verdict}"' in shown for verdict in MEANINGS)
+
+
+def test_a_headline_leads_to_its_claim_and_to_the_run() -> None:
+    row = verdict(stand_ins.claims()[0], claim_id="a/b c", machine="x#1", build="y", cells=["0" * 12])
+    summary = summarize(Findings(), [row])
+    shown = pages.page(stand_ins.empty(), [row], summary=summary)
+    assert 'href="#claim/a%2Fb%20c/x%231/y"' in shown and f'href="#cell/x%231/{"0" * 12}"' in shown
 
 
 def test_a_panel_is_the_cells_own_record() -> None:

@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 
 from bench.judge import judge
-from bench.judge.traces import AGAIN, LOOSE, MOST_ROUNDS, NEW, traces_of
+from bench.judge.measure.chosen import MOST_ROUNDS, traces_of
+from bench.judge.traces import AGAIN, LOOSE, NEW
 from bench.records.cells import load_cell
 from tests.judge.judge_cells import MS, Arm, guess_cell, profile_cell
 
-REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+REFERENCE = Path(__file__).parents[3] / "results" / "reference"
 REPEATING = Arm(round_ms=62.5, repeat=3, drafted=2, accepted=1)
 
 
