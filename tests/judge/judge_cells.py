@@ -30,6 +30,7 @@ class Cell:
     counts: pd.DataFrame = field(default_factory=lambda: frame("counts", []))
     pieces: pd.DataFrame = field(default_factory=lambda: frame("pieces", []))
     sharp: pd.DataFrame = field(default_factory=lambda: frame("sharp", []))
+    launches: pd.DataFrame = field(default_factory=lambda: frame("launches", []))
     machine: str = "box"
     cell: str = "0123456789ab"
     note: str = ""
