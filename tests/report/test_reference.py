@@ -30,7 +30,7 @@ def page_of(folder: Path) -> dict[str, str]:
     """The page's parts, unpacked; where its links lead to depends on the folder that it lies in."""
     text = (folder / "index.html").read_text()
     parts = unpacked(text) | {"page": without_blocks(text)}
-    return parts | {"page-data": re.sub('"records":"[^"]*"', "", parts["page-data"])}
+    return parts | {"page-data": re.sub('"(records|command)":"[^"]*"', "", parts["page-data"])}
 
 
 def test_the_committed_report_is_what_the_committed_records_give(tmp_path, capsys):

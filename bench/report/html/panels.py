@@ -31,9 +31,14 @@ def panel(traces: Traces) -> dict[str, Any]:
         "files": [*PLAIN_FILES, *(f"{name}.csv.gz" for name in traces.files)],
         "runs": {name: _plain(values) for name, values in traces.runs.items()}, "all_runs": traces.all_runs,
         "shown": [_run(one, int(starts.get(one.run, 0))) for one in traces.shown], "pairs": traces.pairs,
-        "words": {str(token): plain_text(said.decode("utf-8", "replace")) for token, said in traces.said.items()},
+        "words": {str(token): _word(said) for token, said in sorted(traces.said.items())},
         "texts": [_texts(one, traces.said) for one in traces.shown],
     }  # fmt: skip
+
+
+def _word(said: bytes) -> str:
+    """A token by itself, on one line, so that one sees which blank it is."""
+    return plain_text(said.decode("utf-8", "replace").replace("\n", "\u21b5").replace("\t", "\u21e5"))
 
 
 def _plain(values: Sequence[Any]) -> list[Any]:
