@@ -133,25 +133,55 @@ def _help(verb: str, rest: Sequence[str], text: str) -> bool:
 def _sweep(rest: list[str]) -> int:
     text = """KEY=VALUE[,VALUE..] ..
 
-Every combination of the values is a cell: a contrast with the baseline, measured once and kept. Groups: model, method,
-prompts, measure, experiment. Examples:
+Every combination of the values is a cell: a contrast with the baseline, measured once and kept. The same command again
+measures what is missing or failed. Examples:
   streams=1,2,3,4
   method=stagger,packed temperature=0,0.3,0.7 model=gguf model.path=FILE
-  +experiment=pti
+  +experiment=pti --plan
   engine.build=stock,FOLDER           a build on trial: the first is the baseline's
   treatment.engine.type_k=q8_0        a setting on trial
   measure.until=0.05 measure.budget=10   further blocks until a cell is decided, at most so many minutes each
-Settings and their defaults: bench/plan/config.py. What the groups have to choose from: the folders of configs/."""
-    if _help("sweep", rest, text):
+"""
+    words = [word for word in rest if word not in ("-h", "--help")]
+    if len(words) < len(rest):
+        from bench.plan.manual import manual
+
+        found = manual(words)
+        print("" if words else f"usage: python -m bench sweep {text}\n", found, sep="")
         return 0
-    return _run_sweep(rest)[0]
+    return 0 if _shown(rest) else _run_sweep(rest)[0]
+
+
+def _shown(rest: list[str]) -> bool:
+    """Whether a sweep was asked to show something in place of running, which is printed."""
+    lines = _shows(rest)
+    for line in lines or ():
+        print(plain_lines(line))
+    return lines is not None
+
+
+def _shows(rest: list[str]) -> Iterator[str] | None:
+    """The lines of what a sweep is asked to show in place of running; None where it is to run."""
+    from bench.plan.options import CONFIG, INFO, PLAN, asked
+
+    found = asked(rest)
+    overrides = list(found.overrides)
+    if found.show == PLAN:
+        _load_engine(overrides)
+        from bench.run.preview import preview
+
+        return preview(overrides)
+    if found.show in (CONFIG, INFO):
+        from bench.plan.compose import compose_points
+        from bench.plan.shown import configurations, information
+
+        configs = compose_points(overrides)
+        return configurations(configs, found.package) if found.show == CONFIG else information(configs)
+    return None
 
 
 def _run_sweep(rest: list[str]) -> tuple[int, Config]:
-    from pti_loop.load_first import load_first
-
-    if "model.engine=hf" not in rest:
-        load_first()
+    _load_engine(rest)
     from bench.run.sweep import summary, sweep
 
     outcome, config = sweep(rest)
@@ -164,10 +194,20 @@ def _run_sweep(rest: list[str]) -> tuple[int, Config]:
     return (1 if outcome.failed or outcome.newer or outcome.untried else 0), config
 
 
+def _load_engine(overrides: Sequence[str]) -> None:
+    """The engine's libraries before all others, where llama.cpp is asked for."""
+    from pti_loop.load_first import load_first
+
+    if "model.engine=hf" not in overrides:
+        load_first()
+
+
 def _all(rest: list[str]) -> int:
     if _help("all", rest, "[KEY=VALUE ..]\n\nThe sweep of configs/experiment/pti.yaml, the report, and the verdicts."):
         return 0
     chosen = rest if any("experiment=" in word for word in rest) else ["+experiment=pti", *rest]
+    if _shown(chosen):
+        return 0
     code, config = _run_sweep(chosen)
     return max(code, _write(config, figures=True))
 

@@ -16,9 +16,10 @@ from bench.errors import UserError, nearest
 from bench.plan import treatment
 from bench.plan.compose import compose_points
 from bench.plan.config import CONFIGS, STOCK, Config, ModelConfig, PeersConfig
+from bench.plan.cost import work
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
-from bench.records.cells import DamagedCell, is_newer, read_cell, read_status
+from bench.records.cells import state_of
 from bench.records.identity import cell_id, name_of_file
 from pti_loop.gguf.file_hash import sha256_of
 from pti_loop.parameters import Parameter, declare, declared, parameters_of
@@ -27,10 +28,6 @@ BASELINE = "autoregressive"
 """What every method that has streams is with one of them."""
 _NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile", "wait", "limit", "treatment",
                  "counters")  # fmt: skip
-
-
-_WORK_OF_COUNTING = 400
-"""Decodes that a decode under a profiler takes as long as, roughly."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +49,8 @@ class Cell:
 
     @property
     def state(self) -> str:
-        """`done`, `failed`, `unsupported`, `missing`, `damaged` or `newer`.
-
-        Damaged: done once, with a file that is not as it was written. Newer: of a later release, to be left as it is.
-        """
-        if is_newer(self.folder):
-            return "newer"
-        status = read_status(self.folder)
-        if status is None:
-            return "damaged" if (self.folder / "status.json").exists() else "missing"
-        done = status["state"] == "done"
-        return "damaged" if done and isinstance(read_cell(self.folder), DamagedCell) else status["state"]
+        """What `bench.records.cells.state_of` says of its folder."""
+        return state_of(self.folder)
 
     @property
     def engine(self) -> str:
@@ -89,27 +77,8 @@ class Cell:
 
     @property
     def work(self) -> float:
-        """Guess of its cost in arbitrary units, for the first ETA: decodes times their rough relative cost."""
-        config = self.config
-        if self.kind == "profile":
-            measure, peers = config["measure"], config["peers"]
-            # A pair is both programs' tokens, and wide decodes cost more.
-            widths = peers.get("widths") or PeersConfig().widths
-            runs = bool(peers["llama_bench"]) + 2 * len(widths) * bool(peers["llama_batched_bench"])
-            steps = measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 9
-            return float(steps + 2 * runs * peers["pairs"] * peers["n_gen"])
-        if self.kind == "counters":
-            return float(sum(config["measure"]["counted_widths"]) * _WORK_OF_COUNTING)
-        blocks = len({item["class"] for item in config["prompts"]["items"]}) * config["measure"]["per_class"]
-        method = config["method"]
-        answers = config["streams"] if method["declaration"]["answers"] == "independent" else 1
-        guesses = method["parameters"].get("draft", 4) / 2 if method["declaration"]["guesses"] else 0
-        width = max(config["streams"], 1 + guesses)
-        rounds = 2 * answers + (1 + width / 2) * (1.5 if config["temperature"] else 1)
-        short = 2 * config["measure"].get("distribution", 0) * (1 + width / 2)
-        blocks_run = 2 * blocks * config["measure"]["blocks_per_prompt"]
-        sharp = 2 * blocks * rounds * config["measure"].get("sharp", False)  # once a prompt, weights of twice the bytes
-        return float(config["n_predict"] * (blocks_run * (rounds + 1) + sharp) + short)
+        """Guess of its cost in arbitrary units, for the first ETA."""
+        return work(self.kind, self.config)
 
 
 def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str],

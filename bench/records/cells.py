@@ -9,9 +9,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
@@ -141,6 +143,18 @@ def read_status(folder: Path) -> dict[str, Any] | None:
     return None if fault_in("status.json", status) else status
 
 
+def read_part(folder: Path, name: str) -> dict[str, Any] | None:
+    """cell.yaml (as this version writes it), env.json or facts.json alone; None where it cannot be read.
+
+    Nothing is checked against the manifest, so it is for guesses and never for a figure.
+    """
+    try:
+        found = _mapping(name, read_bytes(folder / name, MOST_TEXT_BYTES))
+        return READERS[found["schema"]](found) if name == "cell.yaml" else found
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError):
+        return None
+
+
 def is_newer(folder: Path) -> bool:
     """Whether a record of a later schema than this version writes lies here."""
     try:
@@ -150,6 +164,47 @@ def is_newer(folder: Path) -> bool:
     except (OSError, ValueError, yaml.YAMLError):
         return False
     return False
+
+
+def state_of(folder: Path) -> str:
+    """`done`, `failed`, `unsupported`, `missing`, `damaged` or `newer`.
+
+    Damaged: done once, with a file that is not as it was written. Newer: of a later release, to be left as it is. A
+    cell whose hashes prove it whole is not read any further, so that thousands can be asked.
+    """
+    status = read_status(folder)
+    if status is not None and _is_proven(folder, status):
+        return str(status["state"])
+    if is_newer(folder):
+        return "newer"
+    if status is None:
+        return "damaged" if (folder / "status.json").exists() else "missing"
+    done = status["state"] == "done"
+    return "damaged" if done and isinstance(read_cell(folder), DamagedCell) else str(status["state"])
+
+
+_OF_THIS_SCHEMA = re.compile(rf"^schema: {SCHEMA}$".encode(), re.MULTILINE)
+
+
+def _is_proven(folder: Path, status: Mapping[str, Any]) -> bool:
+    """Whether the hashes of a cell of this schema say that all its files are as they were written."""
+    if status.get(manifest.KEY) is None:
+        return False
+    try:
+        contents = file_contents(folder)
+    except (OSError, ValueError):
+        return False
+    whole = not manifest.fault_of_files(status, folder.parent.name, folder.name, contents)
+    return whole and bool(_OF_THIS_SCHEMA.search(contents.get("cell.yaml", b"")))
+
+
+def file_contents(folder: Path) -> dict[str, bytes]:
+    """All files of `bench.records.manifest.FILES` that a cell has. Raises ValueError for one too long, and OSError."""
+    found = {}
+    for name in manifest.FILES:
+        with suppress(FileNotFoundError):
+            found[name] = read_bytes(folder / name)
+    return found
 
 
 def _mapping(name: str, content: bytes) -> dict[str, Any]:

@@ -47,6 +47,15 @@ def fault(status: Mapping[str, Any], machine: str, cell: str, contents: Mapping[
 
     `contents` are all files of `FILES` that there are; `config` is what cell.yaml holds.
     """
+    if wrong := fault_of_files(status, machine, cell, contents):
+        return wrong
+    if cell_id(config, build_of(env)) != status[KEY].get("measured"):
+        return "cell.yaml: it tells another measurement than the one that the cell's id was made of"
+    return ""
+
+
+def fault_of_files(status: Mapping[str, Any], machine: str, cell: str, contents: Mapping[str, bytes]) -> str:
+    """The same by the hashes alone, whatever the files say."""
     made = status[KEY]
     if not isinstance(made, Mapping) or not isinstance(made.get("files"), Mapping):
         return "status.json: its manifest lists no files"
@@ -55,11 +64,7 @@ def fault(status: Mapping[str, Any], machine: str, cell: str, contents: Mapping[
         return "status.json: it was changed after it was written"
     if (machine, cell) != (made.get("machine"), made.get("cell")):
         return f"status.json: it is a copy of {made.get('machine')}/{made.get('cell')}, under another name"
-    if wrong := _changed(made["files"], contents):
-        return wrong
-    if cell_id(config, build_of(env)) != made.get("measured"):
-        return "cell.yaml: it tells another measurement than the one that the cell's id was made of"
-    return ""
+    return _changed(made["files"], contents)
 
 
 def _changed(files: Mapping[str, Any], contents: Mapping[str, bytes]) -> str:

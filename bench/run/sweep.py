@@ -44,6 +44,7 @@ _ROOM = 1 << 20
 """Bytes that a record may well need."""
 MOST_OF_MEMORY = 0.7
 """What two copies of the weights may take of it."""
+MANY_POINTS = 100
 HUNG = "said nothing for"
 NEWER = "a later release of pti-bench wrote it; update, or measure into another folder with results=FOLDER"
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
@@ -66,18 +67,23 @@ class Outcome:
     seconds: float = 0.0
 
 
-def prepare(overrides: Sequence[str]) -> tuple[list[Cell], list[Config], dict[str, dict[str, Any]]]:
-    """Check everything that can be checked before a model is loaded, and plan the cells.
+Plan = tuple[list[Cell], list[Config], dict[str, dict[str, Any]]]
+"""Cells, configurations, and the environment of each engine by its name."""
 
-    Returns (cells, the configurations, environment of each engine by its name). Raises `UserError`.
+
+def prepare(overrides: Sequence[str], writes: bool = True) -> Plan:
+    """Check everything that can be checked before a model is loaded, and plan the cells; say how many points if many.
+
+    `writes` is whether records will be written. Raises `UserError`.
     """
     from bench.host import cpus, provenance
     from bench.run.peer_programs import check_peers
 
-    configs = _with_builds(compose_points(list(overrides)))
+    configs = _with_builds(compose_points(list(overrides), _tell_points))
     first = configs[0]
     root = Path(first.results)
-    check_writable(root)
+    if writes:
+        check_writable(root)
     for config in configs:
         config.engine.threads = cpus.check_threads(config.engine.threads or cpus.available_cpus())
         if threads := config.treatment.engine.threads:
@@ -117,6 +123,12 @@ def _with_builds(configs: list[Config]) -> list[Config]:
     for why, count in lacking.items():
         print(f"left out, {count} of {len(configs)} points: {why}", flush=True)
     return kept
+
+
+def _tell_points(count: int) -> None:
+    """Many take a while to plan, and may be a slip of the hand."""
+    if count >= MANY_POINTS:
+        print(f"{count} points to plan", flush=True)
 
 
 def _on_trial(configs: Sequence[Config]) -> list[str]:

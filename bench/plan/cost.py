@@ -1,0 +1,206 @@
+"""What a cell costs in time and disk, told before it runs: from stored cells of this machine, else from a model.
+
+Work is counted in plain decodes. What one takes is what like cells took here; where there is none, the model says that
+every decode reads the weights once. It runs nothing and knows no device.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import statistics
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.plan.settings import PeersConfig
+from bench.records.cells import read_part, read_status
+
+MOST_READ = 200
+"""Stored cells that are looked at, the newest: more tell nothing more."""
+FEWEST = 3
+"""Like cells that say how far they spread."""
+SPREAD, MODEL_SPREAD = 1.6, 3.0
+"""How far off a guess may be where too few like cells say it; of the model, how far it was on the reference."""
+CALL_S = 1e-3
+"""What a decode takes beside its reading, by the model."""
+USUAL_GB_S = {"cpu": 10.0, "gpu": 200.0}
+"""Reading of weights, by the model, where no stored cell has measured the bandwidth."""
+WORK_OF_COUNTING = 400
+"""Decodes that a decode under a profiler takes as long as, roughly."""
+BASE_BYTES, BYTES_A_UNIT = 14_000.0, 12.0
+"""Size of a record without rows, and what it grows by with the work: the median of the reference."""
+
+
+def work(kind: str, config: Mapping[str, Any]) -> float:
+    """A guess of a cell's cost: plain decodes, and wider ones at their rough relative cost."""
+    if kind == "profile":
+        measure, peers = config["measure"], config["peers"]
+        # A pair is both programs' tokens, and wide decodes cost more.
+        widths = peers.get("widths") or PeersConfig().widths
+        runs = bool(peers["llama_bench"]) + 2 * len(widths) * bool(peers["llama_batched_bench"])
+        steps = measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 9
+        return float(steps + 2 * runs * peers["pairs"] * peers["n_gen"])
+    if kind == "counters":
+        return float(sum(config["measure"]["counted_widths"]) * WORK_OF_COUNTING)
+    blocks = len({item["class"] for item in config["prompts"]["items"]}) * config["measure"]["per_class"]
+    method = config["method"]
+    answers = config["streams"] if method["declaration"]["answers"] == "independent" else 1
+    guesses = method["parameters"].get("draft", 4) / 2 if method["declaration"]["guesses"] else 0
+    width = max(config["streams"], 1 + guesses)
+    rounds = 2 * answers + (1 + width / 2) * (1.5 if config["temperature"] else 1)
+    short = 2 * config["measure"].get("distribution", 0) * (1 + width / 2)
+    blocks_run = 2 * blocks * config["measure"]["blocks_per_prompt"]
+    sharp = 2 * blocks * rounds * config["measure"].get("sharp", False)  # once a prompt, weights of twice the bytes
+    return float(config["n_predict"] * (blocks_run * (rounds + 1) + sharp) + short)
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A stored cell of this machine: what it was, and what it took."""
+
+    cell: str
+    kind: str
+    method: str
+    weights: str
+    engine: str
+    on_cpu: bool
+    """Whether no layer was on a GPU."""
+    work: float
+    seconds: float
+    bytes: int
+    file_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """Seconds that a cell will take, between which two, its bytes on disk, and what says so in a few words."""
+
+    seconds: float
+    low: float
+    high: float
+    bytes: float
+    source: str
+
+
+ITSELF, LIKE, SAME_MODEL, OTHER_MODEL, MODEL = "itself", "alike", "same model", "other model", "model"
+SOURCES = {
+    ITSELF: "the same cell took as long when it was measured here before",
+    LIKE: "stored cells of this machine with the same weights and method, by their work",
+    SAME_MODEL: "stored cells of this machine with the same weights and other methods, by their work",
+    OTHER_MODEL: "stored cells of this machine with other weights, by their work and the weights' bytes",
+    MODEL: "no stored cell of this machine is like it: a decode is taken to read the weights once at {gb_s:g} GB/s "
+           "({known}) and 1 ms more",
+}  # fmt: skip
+
+
+class Costs:
+    """What is known of a machine's cells, for guesses about others. `gb_s` is the bandwidth, None where unknown."""
+
+    def __init__(self, past: Sequence[Past], gb_s: float | None) -> None:
+        self.gb_s = gb_s
+        self._past, self._itself = past, {one.cell: one for one in past}
+        self._groups: dict[tuple[Any, ...], tuple[str, list[Past]]] = {}
+
+    def guess(self, cell: str, kind: str, config: Mapping[str, Any], on_cpu: bool, file_bytes: float) -> Guess:
+        """For a cell of a plan. `file_bytes` are those of its weights."""
+        if known := self._itself.get(cell):
+            return Guess(known.seconds, known.seconds / 1.2, known.seconds * 1.2, known.bytes, ITSELF)
+        units, one_decode = work(kind, config), _decode(file_bytes, self.reading(on_cpu))
+        method = str((config.get("method") or {}).get("name", ""))
+        source, found = self._group(kind, method, str(config.get("weights", "")), _engine(config), on_cpu)
+        if not found:
+            seconds = units * one_decode
+            return Guess(seconds, seconds / MODEL_SPREAD, seconds * MODEL_SPREAD, _bytes(units, ()), MODEL)
+        rates = [one.seconds / one.work for one in found]
+        if source == OTHER_MODEL:
+            rates = [rate * one_decode / _decode(one.file_bytes, self.reading(on_cpu))
+                     for rate, one in zip(rates, found, strict=True)]  # fmt: skip
+        return _of(source, units, found, rates)
+
+    def _group(self, kind: str, method: str, weights: str, engine: str, on_cpu: bool) -> tuple[str, list[Past]]:
+        """The stored cells that are most like one, and how like they are."""
+        key = (_family(kind), method, weights, engine, on_cpu)
+        if key not in self._groups:
+            there = [one for one in self._past if (one.engine, one.on_cpu) == (engine, on_cpu)]
+            near = [one for one in there if _family(one.kind) == _family(kind)]
+            same = [one for one in near if one.weights == weights]
+            alike = [one for one in same if one.method == method]
+            self._groups[key] = next(((source, found) for source, found in (
+                (LIKE, alike), (SAME_MODEL, same), (OTHER_MODEL, near)) if found), (MODEL, []))  # fmt: skip
+        return self._groups[key]
+
+    def reading(self, on_cpu: bool) -> float:
+        """GB/s at which weights are read."""
+        return self.gb_s or USUAL_GB_S["cpu" if on_cpu else "gpu"]
+
+    def told(self, source: str, on_cpu: bool) -> str:
+        """In words where a guess comes from."""
+        known = "measured in a stored cell" if self.gb_s else "assumed"
+        return SOURCES[source].format(gb_s=round(self.reading(on_cpu), 1), known=known)
+
+
+def _family(kind: str) -> str:
+    """Kinds of cells whose times tell about each other."""
+    return "contrast" if kind == "trial" else kind
+
+
+def _engine(config: Mapping[str, Any]) -> str:
+    return str((config.get("model") or {}).get("engine") or "llama")
+
+
+def _decode(file_bytes: float, gb_s: float) -> float:
+    return file_bytes / (gb_s * 1e9) + CALL_S
+
+
+def _of(source: str, units: float, found: Sequence[Past], rates: Sequence[float]) -> Guess:
+    middle = statistics.median(rates)
+    low, high = middle / SPREAD, middle * SPREAD
+    if len(rates) >= FEWEST:
+        low, high = min(*rates, middle / 1.2), max(*rates, middle * 1.2)
+    return Guess(units * middle, units * low, units * high, _bytes(units, found), source)
+
+
+def _bytes(units: float, found: Iterable[Past]) -> float:
+    grown = [max(one.bytes - BASE_BYTES, 0) / one.work for one in found]
+    return BASE_BYTES + units * (statistics.median(grown) if grown else BYTES_A_UNIT)
+
+
+def past_cells(folders: Sequence[Path], wanted: Collection[str] = ()) -> Costs:
+    """What some stored cells, all of one machine, say of its speed. Those that cannot be read say nothing.
+
+    Of many the newest are read, those of the ids `wanted` before them.
+    """
+    found, gb_s = [], []
+    newest = heapq.nlargest(MOST_READ, folders, key=lambda folder: (folder.name in wanted, _written(folder)))
+    for folder in newest:
+        status, config, facts = (read_status(folder), read_part(folder, "cell.yaml"), read_part(folder, "facts.json"))
+        if not status or not config or not facts or status["state"] != "done" or not status.get("seconds"):
+            continue
+        with suppress(KeyError, TypeError, ValueError, AttributeError):  # an edited record
+            found.append(_past(folder, float(status["seconds"]), config, facts["model"]))
+            if measured := (facts.get("bandwidth") or {}).get("read_gb_s"):
+                gb_s.append(float(measured))
+    return Costs(found, statistics.median(gb_s) if gb_s else None)
+
+
+def _past(folder: Path, seconds: float, config: Mapping[str, Any], model: Mapping[str, Any]) -> Past:
+    kind = str(config["kind"])
+    return Past(folder.name, kind, str((config.get("method") or {}).get("name", "")),
+                str(config.get("weights") or model.get("sha256") or ""), _engine(config),
+                not model.get("layers_offloaded"), max(work(kind, config), 1.0), seconds, _size(folder),
+                float(model["file_bytes"]))  # fmt: skip
+
+
+def _written(folder: Path) -> float:
+    try:
+        return (folder / "status.json").stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _size(folder: Path) -> int:
+    with os.scandir(folder) as files:
+        return sum(file.stat().st_size for file in files)

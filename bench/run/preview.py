@@ -1,0 +1,135 @@
+"""What `sweep --plan` says: the cells that a sweep would run, how long they take and what they fill, before any runs.
+
+It loads the engine, whose build is part of every id, and no model. It measures nothing and writes nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from bench.durations import clock_text
+from bench.plan.cells import Cell
+from bench.plan.cost import Costs, Guess, past_cells
+from bench.records.cells import REFERENCE
+from bench.records.folders import cell_folders
+from bench.run.engines import engine, offloads
+from bench.run.sweep import prepare
+from bench.run.worker import config_of
+from pti_loop.gguf import file as gguf_file
+
+STATES = {"missing": "run", "done": "done", "failed": "again", "unsupported": "again", "damaged": "again",
+          "newer": "left"}  # fmt: skip
+WORDS = {
+    "run": "not measured yet", "done": "stored and whole: it would be kept",
+    "again": "failed, unsupported or damaged before: it would be tried again",
+    "left": "written by a later release: it would be left as it is",
+}  # fmt: skip
+_RUNS = ("run", "again")
+_HEAD = f"{'id':12}  {'state':5}  {'takes':>12}  {'disk':>8}  cell"
+_INDENT = 46
+
+
+def preview(overrides: Sequence[str]) -> Iterator[str]:
+    """The plan of a sweep in lines. Raises `UserError` for whatever a sweep would refuse before it runs."""
+    planned, configs, _ = prepare(overrides, writes=False)
+    states = {cell.id: STATES[cell.state] for cell in planned}
+    root, machine = Path(configs[0].results), planned[0].folder.parent.name
+    costs = past_cells(_stored(root, machine), frozenset(states))
+    guesses = {cell.id: _guess(costs, cell) for cell in planned}
+    counts = {state: sum(found == state for found in states.values()) for state in WORDS}
+    yield f"{len(planned)} cells of {len(configs)} points on {machine}: " + ", ".join(
+        f"{count} {state}" for state, count in counts.items() if count)  # fmt: skip
+    yield from ("", _HEAD)
+    for cell in planned:
+        yield from _row(cell, states[cell.id], guesses[cell.id])
+    yield ""
+    todo = [cell for cell in planned if states[cell.id] in _RUNS]
+    yield from _total(todo, [guesses[cell.id] for cell in todo], root)
+    yield from _wrapped(_sources(costs, todo, guesses))
+    yield from _wrapped(f"{state}: {WORDS[state]}" for state, count in counts.items() if count)
+    if todo:
+        yield "Nothing has run. The same command without --plan measures it."
+
+
+def _stored(root: Path, machine: str) -> list[Path]:
+    """Cells of this machine: its own, and those of the committed reference."""
+    places = (root, root / REFERENCE, Path("results"), Path("results") / REFERENCE)
+    found = {folder.resolve(): folder for place in places for folder in cell_folders(place)
+             if folder.parent.name == machine}  # fmt: skip
+    return list(found.values())
+
+
+def _guess(costs: Costs, cell: Cell) -> Guess:
+    guess = costs.guess(cell.id, cell.kind, cell.config, _on_cpu(cell), _file(cell.model_path).file_bytes)
+    budget = 60 * float(cell.config["measure"].get("budget", 0.0))  # there only where blocks go on until decided
+    return Guess(guess.seconds, guess.low, max(guess.high, guess.seconds + budget), guess.bytes, guess.source)
+
+
+def _on_cpu(cell: Cell) -> bool:
+    return not offloads(config_of(cell.config))
+
+
+@cache
+def _file(path: Path) -> gguf_file.GgufFile:
+    return gguf_file.read(path)
+
+
+def _row(cell: Cell, state: str, guess: Guess) -> Iterator[str]:
+    takes = clock_text(guess.seconds) if state in _RUNS else "-"
+    head = f"{cell.id:12}  {state:5}  {takes:>12}  {size_text(guess.bytes):>8}  "
+    lines = textwrap.wrap(cell.label, _width() - _INDENT, break_on_hyphens=False) or [""]
+    yield head + lines[0]
+    yield from (" " * len(head) + line for line in lines[1:])
+
+
+def _total(todo: Sequence[Cell], guesses: Sequence[Guess], root: Path) -> Iterator[str]:
+    if not todo:
+        yield "Nothing to run: every cell is stored."
+        return
+    low, middle, high = (sum(getattr(one, name) for one in guesses) for name in ("low", "seconds", "high"))
+    need = sum(one.bytes for one in guesses)
+    free = shutil.disk_usage(next(place for place in (root, *root.absolute().parents) if place.exists())).free
+    yield from _wrapped([
+        f"{len(todo)} to run: about {clock_text(middle)} ({clock_text(low)} to {clock_text(high)}), "
+        f"{size_text(need)} in {root}, where {size_text(free)} are free"
+        + ("" if need < free else "; that is not enough, free some or give another folder with results=FOLDER")
+    ])  # fmt: skip
+    wide = {cell.model_path: cell for cell in todo if cell.config["measure"].get("sharp")}
+    for path, cell in wide.items():
+        runs = engine(cell.engine)
+        if not runs.is_wide(_file(path)):
+            yield from _wrapped([f"F16 weights of {cell.config['model']['name']}, unless they are there already: "
+                                 f"{size_text(runs.wide_bytes(_file(path)))} in the user's cache (measure.sharp=false "
+                                 "leaves them out)"])  # fmt: skip
+
+
+def _sources(costs: Costs, todo: Sequence[Cell], guesses: dict[str, Guess]) -> Iterator[str]:
+    """Where the minutes come from, each source once with its number of cells."""
+    found: dict[str, int] = {}
+    for cell in todo:
+        words = costs.told(guesses[cell.id].source, _on_cpu(cell))
+        found[words] = found.get(words, 0) + 1
+    for words, count in found.items():
+        yield f"minutes of {count} of {len(todo)}: {words}"
+
+
+def _wrapped(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        yield from textwrap.wrap(line, _width(), subsequent_indent="  ", break_on_hyphens=False,
+                                 break_long_words=False)  # fmt: skip
+
+
+def _width() -> int:
+    return max(min(shutil.get_terminal_size((100, 24)).columns, 160), _INDENT + 20)
+
+
+def size_text(count: float) -> str:
+    """Bytes as a person reads them: `45 kB`, `1.2 GB`."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count / 1e3:.0f} kB"
