@@ -22,7 +22,7 @@ SHAPES: dict[str, Any] = {
         "seed": int, "model": _FLAT, "engine": _FLAT, "peers": {"widths": [int], "*": SCALAR},
         "method": {"parameters": _FLAT, "declaration": _FLAT, "*": SCALAR},
         "treatment": {"engine": _FLAT, "declaration": _FLAT}, "depth": int,
-        "prompts": {"items": [_FLAT], "*": SCALAR}, "measure": {"classes": [str], "*": SCALAR},
+        "prompts": {"items": [_FLAT], "*": SCALAR}, "measure": {"classes": [str], "counted_widths": [int], "*": SCALAR},
     },
     "env.json": {
         "machine": {"gpus": [_FLAT], "*": SCALAR}, "engine": {"backends": [str], "*": object}, "packages": _FLAT,

@@ -114,7 +114,8 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
     "kernels": {
         "gb_s": (_KERNEL,), "us": (_KERNEL,), "cost_over_best_single": ({"kernel": ("best_kernel",)},),
     },
-    "counters": {"other_l2_over_weights": (_KERNEL, True), "dram_over_weights": (_KERNEL, True)},
+    "counters": dict.fromkeys(("other_l2_over_weights", "dram_over_weights", "share_of_products", "us", "gb_s",
+                               "dram_bytes", "l2_hit_rate"), (_KERNEL, True)),
     "ssq": {
         "measured_over_one_model": ({"kernel": ("value", "absolute")}, True), "us_over_one_model": (_KERNEL,),
     },
@@ -138,8 +139,8 @@ interval, and how many of them are no degree of freedom."""
 TABLE_OF = {metric: table for metric, (table, _) in metric_columns().items()}
 """Where a metric is measured, unless the rule names a table. Metrics that are not here have no rows."""
 
-KERNEL_TABLES = tuple(table for table in COLUMNS if TABLES[table].optional and not TABLES[table].made_by)
-"""Tables that `python -m bench kernels` fills."""
+KERNEL_TABLES = tuple(table for table in COLUMNS if TABLES[table].row.startswith("bench.judge.tables.kernels:"))
+"""Tables of kernels, which `python -m bench kernels` fills, counters of a decode aside."""
 
 _SPEEDS = ("speedup", "aggregate", "rate")
 """Metrics whose column the unit and `per` of the claim decide."""

@@ -63,7 +63,7 @@ DEFAULTS_OF: dict[str, Mapping[str, Any]] = {
     "trials": {"prompt_class": "all", "depth": 0},
     "domain": {**DEFAULTS, "signal": "acceptance", "window": 0},
     "kernels": {"cache": "cold"},
-    "counters": {"helper": False},
+    "counters": {"helper": False, "of": "launch"},
     "ssq": {},
 }  # fmt: skip
 """The same for other tables: acceptance itself as the signal of a domain, and whole answers; of kernels, nothing of the

@@ -61,7 +61,8 @@ KEYS: dict[str, dict[str, Key]] = {
     "bandwidth": {"machine": Key(str), "threads": Key(int, least=1, override="engine.threads")},
     "kernels": {**_MATRIX, "format": Key(str, override="--formats"),
                 "cache": Key(str, ("cold", "warm"), override="--caches")},
-    "counters": {**_MATRIX, "format": Key(str, override="--formats"), "width": Key(int, least=1)},
+    "counters": {**_MATRIX, "format": Key(str, override="--formats"), "width": Key(int, least=1), "kernel": Key(str),
+                 "of": Key(str, ("launch", "decode")), "model": Key(str)},
     "ssq": {**_MATRIX, "layout": Key(str)},
 }  # fmt: skip
 """Keys of a scope by table. Tables of a method also have the method's parameters."""

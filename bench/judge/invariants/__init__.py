@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.judge.invariants.inputs import recomputed_id
-from bench.judge.tables import CONTRAST, CONTRASTS, PROFILE, TRIAL, named
+from bench.judge.tables import CONTRAST, CONTRASTS, COUNTERS, PROFILE, TRIAL, named
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -41,22 +41,23 @@ class Invariant:
 
 
 BOTH = (*CONTRASTS, PROFILE)
+EVERY = (*BOTH, COUNTERS)
 INVARIANTS = (
     Invariant("rows", "rows:rows_make_sense", "every row could have been written: no negative time, no more accepted "
               "than verified than drafted, rounds numbered from 0, parts of a round within its total", BOTH),
     Invariant("id", "inputs:id_is_the_hash", "the cell is called by the hash of its configuration, weights and build",
-              BOTH),
+              EVERY),
     Invariant("machine", "inputs:machines_agree", "folder, configuration and provenance name one machine, and layers "
-              "on a GPU had a GPU", BOTH),
+              "on a GPU had a GPU", EVERY),
     Invariant("name", "inputs:name_is_made", "a machine's name that ends as made ones do is made of its processor and "
-              "GPU; this warns, since names may be given", BOTH, WARNING),
-    Invariant("commit", "inputs:builds_agree", "every context was made by the build that the provenance names", BOTH),
+              "GPU; this warns, since names may be given", EVERY, WARNING),
+    Invariant("commit", "inputs:builds_agree", "every context was made by the build that the provenance names", EVERY),
     Invariant("facts", "inputs:facts_are_there", "what every cell measures beside its runs is there: engine, noise, "
               "bandwidth, grades"),
     Invariant("settings", "settings:settings_as_configured", "plain decoding's contexts have the settings that were "
               "configured and one sequence, and the treatment's holds its streams"),
     Invariant("once", "settings:facts_fit", "the bandwidth is one that was read, and a step reads no more than the "
-              "file has", BOTH),
+              "file has", EVERY),
     Invariant("seconds", "settings:seconds_cover_the_runs", "the windows of all runs lie within the time that the cell "
               "took"),
     Invariant("prompts", "settings:prompts_as_configured", "a prompt has as many tokens in every run, and no more than "
@@ -125,6 +126,10 @@ INVARIANTS = (
               "layouts at width 1", (PROFILE,)),
     Invariant("steady", "profiles:widths_are_steady", "the passes of every width agree; this warns, since a disturbed "
               "machine does that", (PROFILE,), WARNING),
+    Invariant("launches", "counted:launches_are_there", "every width was counted or left out with a reason, and the "
+              "decodes of a width launch the same kernels", (COUNTERS,)),
+    Invariant("timed", "counted:times_make_sense", "decodes without a profiler take time, and are queued before they "
+              "end", (COUNTERS,)),
 )  # fmt: skip
 """In the order in which they are told. `rows` is first: where it fails, the others are not asked."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from bench.errors import UserError, nearest
 from bench.judge.columns import Column, Row
 
-CONTRAST, TRIAL, PROFILE, ANY = "contrast", "trial", "profile", "any"
+CONTRAST, TRIAL, PROFILE, COUNTERS, ANY = "contrast", "trial", "profile", "counters", "any"
 """Which cells a table asks: finished ones of a kind, or all there are, failed ones too. A trial is the contrast of a
 build or a setting of the engine."""
 CONTRASTS = (CONTRAST, TRIAL)
@@ -66,7 +66,8 @@ TABLES: dict[str, Table] = {
     "distribution": Table(f"{_ROWS}.contrast:Distribution", f"{_MEASURE}.sampled_tokens:distribution_rows"),
     "cells": Table(f"{_ROWS}.cell:Cell", "bench.judge.cell:cell_rows", (ANY,)),
     "kernels": Table(f"{_ROWS}.kernels:Kernel", optional=True),
-    "counters": Table(f"{_ROWS}.kernels:Counter", optional=True),
+    "counters": Table(f"{_ROWS}.kernels:Counter", f"{_MEASURE}.decode_counters:decode_counter_rows", (COUNTERS,),
+                      optional=True),
     "ssq": Table(f"{_ROWS}.kernels:Ssq", optional=True),
     "kernel_resources": Table(f"{_ROWS}.kernels:KernelResource", optional=True),
 }  # fmt: skip
@@ -88,6 +89,7 @@ CONTROLS = {
         f"{_MEASURE}.sampled_tokens:distribution_control",
     ),
     PROFILE: (_INVARIANTS,),
+    COUNTERS: (_INVARIANTS, f"{_MEASURE}.decode_counters:traffic"),
 }  # fmt: skip
 """The checks of a cell by its kind, each `Case -> list[Control]`, in the order in which they are told."""
 

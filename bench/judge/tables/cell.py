@@ -18,7 +18,7 @@ class Cell(ArmFact):
     """One stored cell: what it is about, under which conditions, and what became of it."""
 
     cell: str = column("its id")
-    kind: str = column("contrast or profile; kernels for damaged records of them")
+    kind: str = column("contrast, trial, profile or counters; kernels for damaged records of them")
     state: str = column("done, failed or unsupported; damaged where its files cannot be read or judged")
     reason: str = column("why it is not done")
     seconds: float | None = column("how long it took", "s", default=None)

@@ -80,22 +80,27 @@ class Kernel(KernelFact):
 
 @table
 class Counter(KernelFact):
-    """What a profiler counted for one launch of a kernel. A counter that was not collected is missing, never 0."""
+    """What a profiler counted: for one launch of a kernel, or for all launches of a class in one decode of a model.
 
-    kernel: str = column("kernel, as the profiler names it")
-    width: int = column("activation vectors", words="N")
+    A counter that was not collected is missing, never 0.
+    """
+
+    kernel: str = column("kernel, as the profiler names it; of a decode a class of kernels, or a part of the whole")
+    width: int = column("activation vectors; of a decode its sequences", words="N")
     dram_bytes: float = column("read from memory", BYTES, default=NAN)
     l2_bytes: float = column("through the L2 cache, of any origin", BYTES, default=NAN)
     l2_hit_rate: float = column("hits of the L2 cache", SHARE, decimals=1, words="L2 hits", default=NAN)
     share_of_peak: float = column("memory throughput over the chip's", SHARE, decimals=1, words="share of peak",
                                   default=NAN)  # fmt: skip
-    us: float = column("time of the launch", "us", decimals=2, default=NAN)
+    us: float = column("time of the launch, or of all of them in the decode", "us", decimals=2, default=NAN)
+    of: str = column("what was counted: a `launch`, or a `decode`", default="launch")
+    model: str = column("of a decode: name of the model", default="")
     variant: str = column("kernel, as this project names it")
     format: str = column("format of the weights")
     streams: int = column("activation vectors")
-    rows: int = column("rows of the matrix")
-    cols: int = column("columns of the matrix")
-    weight_bytes: float = column("bytes of the matrix", BYTES, default=NAN)
+    rows: int | None = column("rows of the matrix", default=None)
+    cols: int | None = column("columns of the matrix", default=None)
+    weight_bytes: float = column("bytes of the matrix; of a decode, of all weights that it needs", BYTES, default=NAN)
     dram_write_bytes: float = column("written to memory", BYTES, default=NAN)
     dram_over_weights: float = column("`dram_bytes` over the weights", RATIO, decimals=2, words="over the weights",
                                       default=NAN)  # fmt: skip
@@ -103,7 +108,17 @@ class Counter(KernelFact):
                                           decimals=2, words="L2 beside the weights, of the weights",
                                           default=NAN)  # fmt: skip
     registers: float = column("registers a thread", default=NAN)
-    launches: int | None = column("launches that the medians are over", default=None)
+    launches: int | None = column("launches that the medians are over; of a decode, those in it", default=None)
+    share_of_time: float = column("of a decode: time over that of all its kernels", SHARE, decimals=1,
+                                  words="of the kernels' time", default=NAN)  # fmt: skip
+    share_of_products: float = column("of a decode: time over that of all products with matrices", SHARE, decimals=1,
+                                      default=NAN)  # fmt: skip
+    dram_bytes_per_token: float = column("of a decode: `dram_bytes` over its sequences", BYTES, default=NAN)
+    l2_bytes_per_token: float = column("of a decode: `l2_bytes` over its sequences", BYTES, default=NAN)
+    gb_s: float = column("of a decode: bytes from and to memory over the kernels' time", "GB/s", decimals=0,
+                         words="GB/s", default=NAN)  # fmt: skip
+    share_of_copy: float = column("the same over what a copy inside the device moves", SHARE, decimals=1,
+                                  words="of a copy", default=NAN)  # fmt: skip
     helper: bool = column("whether the case launches it beside the kernel that it is about", default=False)
     missing: str = column("counters that were asked for and not collected", default="")
     tool: str = column("profiler")

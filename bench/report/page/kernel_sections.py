@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from bench.judge.kernels.times import is_sound
+from bench.judge.measure.decode_counters import DECODE, PARTS
 from bench.report.page.section import Column, Section, Table, shown, spans, tabulate, told
 from bench.report.tables.arms import is_void
 from bench.report.tables.csv_files import Ordered
@@ -93,14 +94,48 @@ def counters(tables: Ordered) -> Section:
     ]
     made = [
         tabulate(sorted(rows, key=_place), columns, conditions(rows, *_tools(rows)), "counters.csv")
-        for _, rows in by_machine([row for row in tables.rows("counters") if not plain(row.get("helper"))])
-    ]
+        for _, rows in by_machine([row for row in tables.rows("counters") if not plain(row.get("helper"))
+                                   and get(row, "of") != DECODE])
+    ]  # fmt: skip
     intro = (
         "What the profiler counted for one launch. A counter that was not collected is `n/a`, never 0. *L2 beside the "
         "weights* is all traffic through the L2 cache but one reading of the weights: activations, results and what "
         "the cache moves itself, so it bounds the activations' share from above."
     )
     return Section("counters", "Counters", intro, "", made)
+
+
+def decode_counters(tables: Ordered) -> Section:
+    """What the kernels of a model's decode take and read, by class, beside the decode without a profiler."""
+    columns: list[Column] = [
+        *shown("counters", "model", "format"),
+        ("width", told("counters", "width")),
+        ("kernels", told("counters", "kernel")),
+        *shown("counters", "launches", "us", "share_of_time"),
+        ("from memory, MB a token", lambda row: _scaled(row, "dram_bytes_per_token")),
+        ("through L2, MB a token", lambda row: _scaled(row, "l2_bytes_per_token")),
+        *shown("counters", "l2_hit_rate", "gb_s", "share_of_copy"),
+        ("void", lambda row: line(get(row, "void_reason") or "unspecified") if is_void(row) else "no"),
+    ]
+    made = [
+        tabulate(sorted(rows, key=_part), columns, conditions(rows, *_tools(rows)), "counters.csv", MAX_KERNELS)
+        for _, rows in by_machine([row for row in tables.rows("counters") if get(row, "of") == DECODE])
+    ]
+    intro = (
+        "One decode of one token in each of `width` sequences, as a profiler saw its kernels: it launches them one by "
+        "one and without CUDA graphs, which takes longer, so their sum may lie above the decode's time without a "
+        "profiler, and what is *beyond all kernels* (gaps between them) below 0. The host's part runs beside the "
+        "kernels of the same decode where it is shorter than they are. *Of a copy*: bytes from and to memory over "
+        "what a copy inside the device moves in that time."
+    )
+    return Section("decode_counters", "Where a decode's time goes", intro, "", made)
+
+
+def _part(row: Row) -> tuple[object, ...]:
+    kernel = line(get(row, "kernel"))
+    place = PARTS.index(kernel) if kernel in PARTS else len(PARTS)
+    about = (line(get(row, name)) for name in ("model", "format", "build"))
+    return (*about, figure(row, "width") or 0, place)
 
 
 def _tools(rows: Sequence[Row]) -> list[str]:
@@ -160,5 +195,5 @@ def _taken(arch: str, kernel: Row) -> str:
 
 def kernel_sections(tables: Ordered) -> list[Section]:
     """The sections that have a table: a results folder without kernel records has none of them."""
-    made = (make(tables) for make in (kernels, counters, ssq, kernel_resources))
+    made = (make(tables) for make in (kernels, counters, decode_counters, ssq, kernel_resources))
     return [section for section in made if section.tables]
