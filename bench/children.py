@@ -6,7 +6,7 @@ An error of a child is raised in the parent, an interrupt is the parent's to ans
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -15,9 +15,12 @@ from bench.errors import UserError
 
 
 @contextmanager
-def children(count: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool of `count` processes. Raises `UserError` when one of them is ended from outside."""
-    pool = ProcessPoolExecutor(count, initializer=_leave_signals_to_parent)
+def children(count: int, start: Callable[[], object] | None = None) -> Iterator[ProcessPoolExecutor]:
+    """A pool of `count` processes, each of which calls `start` first.
+
+    Raises `UserError` when one of them is ended from outside.
+    """
+    pool = ProcessPoolExecutor(count, initializer=_begin, initargs=(start,))
     try:
         yield pool
     except BrokenProcessPool as error:
@@ -27,6 +30,12 @@ def children(count: int) -> Iterator[ProcessPoolExecutor]:
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _begin(start: Callable[[], object] | None) -> None:
+    _leave_signals_to_parent()
+    if start is not None:
+        start()
 
 
 def _leave_signals_to_parent() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bench.judge.cell import JudgedCell
+from bench.judge.cell import JudgedCell, Profiles
 from bench.judge.controls.curve import withdraw
 from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
@@ -28,7 +28,7 @@ def judge(cells: Sequence[StoredCell | DamagedCell]) -> Findings:
     A damaged one is a row of the table of cells and takes nothing else with it.
     """
     first = [judge_curves(cell) for cell in cells]
-    profiles = [profile for _, profile in first if profile is not None]
+    profiles = Profiles(profile for _, profile in first if profile is not None)
     return merge(one or judge_whole(cell, profiles) for cell, (one, _) in zip(cells, first, strict=True))
 
 

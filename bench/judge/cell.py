@@ -6,13 +6,13 @@ several processes. Which tables there are is in `bench.judge.tables`. It opens n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bench.judge.findings import WARNING, Findings
 from bench.judge.measure.beside import beside
-from bench.judge.measure.case import Case, Profile, is_profile, profile_of
+from bench.judge.measure.case import Case, Profile, Profiles, identity, is_profile, profile_of
 from bench.judge.tables import ANY, CONTRASTS, PROFILE, TABLES, Table, named
 from bench.judge.tables.cell import Cell, ControlRow
 from pti_loop.ledger import RecordError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bench.judge.traces import Traces
     from bench.records.cells import StoredCell
 
-__all__ = ["JudgedCell", "Profile", "is_profile", "judge_cell", "profile_of"]
+__all__ = ["JudgedCell", "Profile", "Profiles", "identity", "is_profile", "judge_cell", "profile_of"]
 
 
 @dataclass
@@ -35,7 +35,7 @@ class JudgedCell:
     """What a reader can look at of its records, where that was asked for."""
 
 
-def judge_cell(cell: StoredCell, profiles: Sequence[Profile] = ()) -> JudgedCell:
+def judge_cell(cell: StoredCell, profiles: Iterable[Profile] | Profiles = ()) -> JudgedCell:
     """Judge one cell. One whose records contradict themselves is listed as void with the reason, and no more."""
     try:
         return _judged(Case(cell, profiles))

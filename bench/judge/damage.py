@@ -5,11 +5,11 @@ What cannot be read comes as a `DamagedCell`; what can be read and not judged be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 
 from bench.errors import innermost_frame
-from bench.judge.cell import JudgedCell, Profile, is_profile, judge_cell, profile_of
+from bench.judge.cell import JudgedCell, Profile, Profiles, is_profile, judge_cell, profile_of
 from bench.judge.findings import rerun
 from bench.judge.measure.chosen import traces_of
 from bench.judge.tables.cell import DAMAGED, Cell
@@ -34,7 +34,7 @@ def judge_curves(cell: StoredCell | DamagedCell) -> tuple[JudgedCell | None, Pro
         return damaged_cell(_unjudged(cell, error)), None
 
 
-def judge_whole(cell: StoredCell | DamagedCell, profiles: Sequence[Profile]) -> JudgedCell:
+def judge_whole(cell: StoredCell | DamagedCell, profiles: Iterable[Profile] | Profiles) -> JudgedCell:
     """Any cell, judged; one that is damaged, or cannot be judged, says that and no more."""
     if isinstance(cell, DamagedCell):
         return damaged_cell(cell)

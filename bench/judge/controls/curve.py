@@ -130,8 +130,11 @@ def _medians(table: RunTable, rows: np.ndarray) -> np.ndarray:
 
 def curve_checks(costs: Sequence[Costs]) -> list[ControlRow]:
     """One check a profile that has a curve."""
-    return [_check(one, [other for other in costs if not other.curve and other.identity == one.identity])
-            for one in costs if one.curve]  # fmt: skip
+    packed: dict[tuple[object, ...], list[Costs]] = {}
+    for one in costs:
+        if not one.curve:
+            packed.setdefault(one.identity, []).append(one)
+    return [_check(one, packed.get(one.identity, ())) for one in costs if one.curve]
 
 
 def _check(own: Costs, packed: Sequence[Costs]) -> ControlRow:

@@ -5,7 +5,7 @@ It knows no figure. What several measures need of a cell is computed when it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -38,12 +38,32 @@ class Profile:
     curves: Sequence[Curve]
 
 
+class Profiles:
+    """The profiles that there are, found by what a cell must share with them, however many there are."""
+
+    def __init__(self, profiles: Iterable[Profile] = ()) -> None:
+        self._alike: dict[tuple[object, ...], list[Profile]] = {}
+        self._own: dict[tuple[object, str], Profile] = {}
+        for one in profiles:
+            self._alike.setdefault(one.identity, []).append(one)
+            self._own.setdefault((one.identity[0], one.cell), one)
+
+    def alike(self, identity: tuple[object, ...]) -> Sequence[Profile]:
+        """Those of an identity, in their order."""
+        return self._alike.get(identity, ())
+
+    def own(self, machine: str, cell: str) -> Profile | None:
+        """The profile that a cell is."""
+        return self._own.get((machine, cell))
+
+
 class Case:
     """A cell and the profiles that there are. Figures of a contrast raise RecordError where its records say nothing."""
 
-    def __init__(self, cell: StoredCell, profiles: Sequence[Profile] = (), contradiction: str = "") -> None:
+    def __init__(self, cell: StoredCell, profiles: Iterable[Profile] | Profiles = (), contradiction: str = "") -> None:
         """`contradiction` is what the records were found to say against themselves, as a sentence."""
-        self.cell, self.contradiction, self._profiles = cell, contradiction, profiles
+        self.cell, self.contradiction = cell, contradiction
+        self._profiles = profiles if isinstance(profiles, Profiles) else Profiles(profiles)
         self._known: dict[Callable[[Case], Any], Any] = {}
 
     def once(self, what: Callable[[Case], T]) -> T:
@@ -103,9 +123,8 @@ class Case:
     @cached_property
     def curves(self) -> Sequence[Curve]:
         """The step-cost curves of the cell itself."""
-        mine = [one.curves for one in self._profiles if one.identity[0] == self.cell.machine
-                and one.cell == self.cell.cell]  # fmt: skip
-        return mine[0] if mine else curves(self.cell.steps)
+        mine = self._profiles.own(self.cell.machine, self.cell.cell)
+        return mine.curves if mine else curves(self.cell.steps)
 
     @cached_property
     def priced_by(self) -> tuple[str, Curve] | None:
@@ -113,8 +132,7 @@ class Case:
 
         The arm's own layout comes first, the other stands in for it, then the nearest context length.
         """
-        wanted = identity(self.cell)
-        fits = [(one.cell, curve) for one in self._profiles if one.identity == wanted
+        fits = [(one.cell, curve) for one in self._profiles.alike(identity(self.cell))
                 for curve in one.curves if 1 in curve.step_ms]  # fmt: skip
         if not fits:
             return None

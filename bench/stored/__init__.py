@@ -6,10 +6,11 @@ everything happens in this process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +18,33 @@ from bench.children import children
 from bench.errors import UserError
 from bench.host.cpus import available_cpus
 from bench.judge import merge
-from bench.judge.cell import JudgedCell, Profile
+from bench.judge.cell import JudgedCell, Profile, Profiles
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.facts import load_facts
 from bench.judge.claims.sheet import load_sheet
 from bench.judge.claims.verdicts import judge_claims
-from bench.judge.damage import judge_curves, judge_whole, with_traces
 from bench.judge.findings import Findings
 from bench.judge.kernels.findings import judge_kernels
 from bench.judge.traces import Traces
 from bench.plan.config import CONFIGS
 from bench.plan.model_words import words_of
-from bench.records.cells import has_table, read_cell, whole_cells
+from bench.records.cells import has_table, whole_cells
 from bench.records.kernels import kernel_folders
+from bench.stored.judging import Judging, judge_here, take
+from bench.stored.kept import Kept, Share, identity_digest, prices_digest
 
 ALL = "all"
 """Every sheet of configs/claims."""
 
-Map = Callable[[Callable[[Path], Any], Sequence[Path]], Iterator[Any]]
-
+NO_CACHE = "PTI_BENCH_NO_CACHE"
+"""Set, everything is judged anew and nothing is kept."""
+FEWEST_KEPT = 48
+"""Finding out what was kept, and keeping it, takes as long as judging a few cells."""
 FEWEST_A_PROCESS = 24
 """Starting a process costs about as much as judging this many cells."""
 MOST_PROCESSES = 8
+MOST_TRACED = 1000
+"""Cells of a folder up to which a reader can look into each: their tokens take more room than all that is judged."""
 CHUNK = 8
 """Cells handed over at once: enough to make the handing over cheap, few enough that all processes end together."""
 
@@ -52,7 +58,7 @@ def judged(results: Path, claims: str) -> tuple[Findings, list[Any]]:
     folders, kernels = whole_cells(results), kernel_folders(results)
     if not folders and not kernels:
         raise UserError(f"there are no finished cells in {results}; run `make bench`")
-    findings = judge_kernels(judge_stored(folders, traces=True), kernels)
+    findings = judge_kernels(judge_stored(folders, traces=len(folders) <= MOST_TRACED), kernels)
     return findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts"))
 
 
@@ -77,18 +83,31 @@ def judge_stored(folders: Sequence[Path], processes: int | None = None, traces: 
 
     `processes` is how many share the work, by default what the machine and the number of cells are good for. With
     `traces` the findings have what a reader can look at of each cell's records, with the words of its tokens.
-    A damaged cell is a row of the table of cells.
+    A damaged cell is a row of the table of cells. What many cells said before is not judged again.
     """
+    keeps = len(folders) >= FEWEST_KEPT and not os.environ.get(NO_CACHE)
     count = processes or min(available_cpus(), MOST_PROCESSES, len(folders) // FEWEST_A_PROCESS)
-    with _mapped(count) as spread:
-        # Only a cell with timed steps has a step-cost curve, and a contrast is judged against all curves there are.
-        first = [folder for folder in folders if has_table(folder, "steps")]
-        found = dict(zip(first, spread(partial(_judge_curves, traces=traces), first), strict=True))
-        profiles = [profile for _, profile in found.values() if profile is not None]
-        rest = [folder for folder in folders if folder not in found]
-        whole = partial(_judge_folder, profiles=profiles, traces=traces)
-        judged = dict(zip(rest, spread(whole, rest), strict=True))
-    judged |= {folder: cell or whole(folder) for folder, (cell, _) in found.items()}
+    # Only a cell with timed steps has a step-cost curve, and a contrast is judged against all curves there are.
+    first = [folder for folder in folders if has_table(folder, "steps")]
+    alone = Judging(keeps=keeps, traces=traces)
+    judged: dict[Path, JudgedCell] = {}
+    profiles: list[Profile] = []
+    keys: dict[bytes, list[str]] = {}
+    for folder, (key, share) in zip(first, _spread(count, alone, first), strict=True):
+        if share is not None:
+            judged[folder] = share.judged
+            if share.profile is not None:
+                profiles.append(share.profile)
+                keys.setdefault(identity_digest(share.profile.identity), []).append(key)
+    rest = [folder for folder in folders if folder not in judged]
+    prices = {identity: prices_digest(found) for identity, found in keys.items()}
+    # A profile that was written meanwhile has no key, and what it priced none that would say so.
+    priced = Judging(Profiles(profiles), prices, keeps and all(chain(*keys.values())), traces, of_profiles=False)
+    for folder, (_, share) in zip(rest, _spread(count, priced, rest), strict=True):
+        assert share is not None, "only profiles are asked for among others"
+        judged[folder] = share.judged
+    if keeps:
+        Kept().forget_others()
     findings = merge(judged[folder] for folder in folders)
     findings.traces[:] = _with_words(findings.traces)
     return findings
@@ -107,23 +126,11 @@ def _with_words(traces: Sequence[Traces]) -> list[Traces]:
             if (said := known.get(one.weights)) and one.shown else one for one in traces]  # fmt: skip
 
 
-@contextmanager
-def _mapped(count: int) -> Iterator[Map]:
-    """A `map` over `count` processes that keeps the order; the plain one when that is fewer than two."""
-    if count < 2:
-        yield map
+def _spread(count: int, judging: Judging, folders: Sequence[Path]) -> Iterator[tuple[str, Share | None]]:
+    """Key and share of each cell in their order, by so many processes."""
+    if count < 2 or not folders:
+        yield from (judging.share_of(folder, *judging.found(folder)) for folder in folders)
         return
-    with children(count) as pool:
-        yield partial(pool.map, chunksize=CHUNK)
-
-
-def _judge_curves(folder: Path, traces: bool) -> tuple[JudgedCell | None, Profile | None]:
-    cell = read_cell(folder)
-    judged, profile = judge_curves(cell)
-    return with_traces(judged, cell) if judged and traces else judged, profile
-
-
-def _judge_folder(folder: Path, profiles: Sequence[Profile], traces: bool) -> JudgedCell:
-    cell = read_cell(folder)
-    judged = judge_whole(cell, profiles)
-    return with_traces(judged, cell) if traces else judged
+    with children(count, partial(take, judging)) as pool:
+        for folder, found in zip(folders, pool.map(judge_here, folders, chunksize=CHUNK), strict=True):
+            yield judging.share_of(folder, *found)

@@ -1,0 +1,77 @@
+"""One cell judged, or found as it was judged before. In a child process, or in this one.
+
+It knows nothing about what is judged, and of other cells nothing but their step-cost curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.judge.cell import JudgedCell, Profiles, identity
+from bench.judge.damage import judge_curves, judge_whole, with_traces
+from bench.judge.tables.cell import DAMAGED
+from bench.records.cells import DamagedCell, StoredCell, read_cell
+from bench.stored.kept import NOTHING, Kept, Share, identity_digest, key_of, packed, unpacked
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How cells are judged: by which curves, told by their digests too, and whether shares are kept.
+
+    `of_profiles`: whether it is about profiles, which nothing prices and of which nothing else is wanted.
+    """
+
+    profiles: Profiles = field(default_factory=Profiles)
+    prices: Mapping[bytes, bytes] = field(default_factory=dict[bytes, bytes])
+    keeps: bool = False
+    traces: bool = False
+    """Whether a share has what a reader can look at of the cell's records."""
+    of_profiles: bool = True
+
+    def share_of(self, folder: Path, key: str, found: Share | bytes | None) -> tuple[str, Share | None]:
+        """Key and share of what `found` gave. One that holds anything but rows is judged in its place."""
+        if not isinstance(found, bytes):
+            return key, found
+        share = unpacked(found)
+        return (key, share) if share is not None else (key, self._judged(read_cell(folder)))
+
+    def found(self, folder: Path) -> tuple[str, Share | bytes | None]:
+        """The same; a share that was kept is still packed. The key is empty where nothing may rest on it."""
+        key = key_of(folder, self.traces) if self.keeps else ""
+        if key and (kept := Kept().load(key, None if self.of_profiles else self.prices)) is not None:
+            return key, kept
+        cell = read_cell(folder)
+        share = self._judged(cell)
+        if not key or share is None:
+            return key, share
+        if key_of(folder, self.traces) != key:  # it was written meanwhile, and nobody knows which of the two was read
+            return "", share
+        # One that cannot be read or judged may be the next time: memory or the system may have been short.
+        if isinstance(cell, StoredCell) and all(row.state != DAMAGED for row in share.judged.findings.cells):
+            mine = NOTHING if self.of_profiles else identity_digest(identity(cell))
+            Kept().store(key, packed(share), mine, self.prices.get(mine, NOTHING))
+        return key, share
+
+    def _judged(self, cell: StoredCell | DamagedCell) -> Share | None:
+        if not self.of_profiles:
+            return Share(self._traced(judge_whole(cell, self.profiles), cell))
+        judged, profile = judge_curves(cell)
+        return Share(self._traced(judged, cell), profile) if judged is not None else None
+
+    def _traced(self, judged: JudgedCell, cell: StoredCell | DamagedCell) -> JudgedCell:
+        return with_traces(judged, cell) if self.traces else judged
+
+
+_CHOSEN: list[Judging] = []
+
+
+def take(judging: Judging) -> None:
+    """How this process judges from now on: handed over once, and not with every cell."""
+    _CHOSEN[:] = [judging]
+
+
+def judge_here(folder: Path) -> tuple[str, Share | bytes | None]:
+    """A cell, judged as this process was told to."""
+    return _CHOSEN[0].found(folder)
