@@ -49,6 +49,10 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
 `python -m bench VERB --help` tells more. docs/ explains how a measurement is made and how to read a verdict.
 """
 
+FIGURES_HELP = """From stored results only. For a paper: PDF with TrueType fonts and PNG of 300 dpi, a page wide in
+reports/figures and a column wide in reports/figures/column; of each figure a CSV file with what it shows; captions in
+figures.tex. `report` makes the SVG of a page's width alone."""
+
 
 def main(argv: Sequence[str]) -> int:
     """Run a verb; returns the exit code.
@@ -219,15 +223,17 @@ def _report(rest: list[str]) -> int:
 
 
 def _figures(rest: list[str]) -> int:
-    if _help("figures", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\nFrom stored results only."):
+    if _help("figures", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\n" + FIGURES_HELP):
         return 0
+    from bench.host.cpus import available_cpus
     from bench.report.figures.drawing import write_figures
     from bench.stored import judged
 
     config = _settings(rest)
-    findings, claims = judged(Path(config.results), config.claims)
-    for path in write_figures(findings, claims, Path(config.reports)):
-        print(path)
+    with _without_collector():
+        findings, claims = judged(Path(config.results), config.claims)
+        for path in write_figures(findings, claims, Path(config.reports), available_cpus()):
+            print(path)
     return _tell_damaged(findings)
 
 

@@ -36,8 +36,10 @@ def page_of(folder: Path) -> dict[str, str]:
 def test_the_committed_report_is_what_the_committed_records_give(tmp_path, capsys):
     assert main(["report", f"results={REFERENCE}", f"reports={tmp_path}"]) == 0
     committed = ROOT / "reports" / "reference"
-    names = [*sorted(path.relative_to(committed) for path in committed.rglob("*.csv")), Path("report.md")]
-    assert len(names) > 5
+    kinds = {".csv", ".svg", ".tex"}
+    found = sorted(path.relative_to(committed) for path in committed.rglob("*") if path.suffix in kinds)
+    names = [*found, Path("report.md")]
+    assert len(names) > 30
     for name in names:
         same_text(name, (tmp_path / name).read_text(), (committed / name).read_text())
     made, kept = (page_of(folder) for folder in (tmp_path, committed))

@@ -1,159 +1,182 @@
 """Figures of kernels: share of the read ceiling and relative cost by number of streams, and the roofline.
 
-Knows nothing about files, and fits no curve. One panel a format, of the matrix that PTI's own figures are about.
+Fits no curve. One panel a machine and format, of the matrix that PTI's own figures are about.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench.judge.kernels.times import is_product, is_sound
-from bench.report.figures.canvas import GREY, INK, MARKERS, PALE, SERIES, Drawing, canvas, finish, omitted, set_title
+from bench.report.figures.marks import Mark, Panel, Plan, cells, joined, numbers, omitted, value
+from bench.report.figures.scales import ROOM, Span, intervals, log_axis, ratio_span, width_axis
+from bench.report.figures.style import GREY, INK, PALE, PUBLISHED, handle, styled
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
 from bench.report.tables.kernels import COLD, MAIN_SHAPES, by_machine, conditions
-from bench.report.tables.values import Row, figure, figures, get, line, number
+from bench.report.tables.values import Row, cells_of, figure, get, line, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LLAMA_CPP = "llama.cpp"
-TOP_SHARE = 1.08
-OTHERS = "other matrices, formats and machines, warm caches, rows without a time"
-Styles = dict[str, dict[str, Any]]
-"""How a kernel is drawn, by its name."""
-Panel = Callable[["Axes", Sequence[Row], Styles], None]
-"""Draws the rows of one format; the styles are by kernel, the same in all panels."""
+OTHERS = "other matrices, warm caches, rows without a time"
+AT_ONCE = "formats timed with one number of streams"
+PEER: dict[str, Any] = {**PUBLISHED, "linestyle": "--", "linewidth": 1.0}
 
 
 def _drawn_rows(tables: Ordered) -> list[Row]:
-    """Sound cold products on the main matrix, of the machine with most of them; the largest matrix where it lacks."""
+    """Sound cold products, of each machine on its main matrix; on the largest where it lacks that."""
     rows = [row for row in tables.rows("kernels") if is_sound(row) and is_product(row) and get(row, "cache") == COLD]
-    if not rows:
-        return []
-    _, rows = max(by_machine(rows), key=lambda item: len(item[1]))
+    return [row for _, own in by_machine(rows) for row in _main(own)]
+
+
+def _main(rows: Sequence[Row]) -> list[Row]:
     shapes = {(figure(row, "rows") or 0.0, figure(row, "cols") or 0.0) for row in rows}
     main = next((shape for shape in MAIN_SHAPES if shape in shapes), max(shapes, key=lambda shape: shape[0] * shape[1]))
     return [row for row in rows if (figure(row, "rows"), figure(row, "cols")) == main]
 
 
-def _series(rows: Sequence[Row], name: str) -> list[tuple[str, list[Row]]]:
-    """Rows of a kernel by number of streams, those with a value; in a fixed order, so that a colour is a kernel."""
-    kernels = sorted({line(get(row, "variant")) for row in rows})
-    found = []
-    for kernel in kernels:
-        own = [row for row in rows if line(get(row, "variant")) == kernel and figure(row, name) is not None]
-        found.append((kernel, sorted(own, key=lambda row: figure(row, "streams") or 0)))
-    return found
+def _panels(rows: Sequence[Row], name: str, peer: str) -> list[Panel]:
+    """A panel for each machine and format that was timed with several numbers of streams."""
+    panels = []
+    for machine, own in by_machine(rows):
+        for kind in sorted({line(get(row, "format")) for row in own}):
+            members = [row for row in own if line(get(row, "format")) == kind]
+            if len({figure(row, "streams") for row in members}) > 1:
+                shape = f"{number(members[0].get('rows'))} x {number(members[0].get('cols'))}"
+                heading = f"{kind}, {shape}\non {machine}"
+                panels.append(Panel(heading.replace("\n", " "), _marks(members, name, peer), heading, height=1.5))
+    return panels
 
 
-def _styled(kernels: set[str]) -> Styles:
-    """A colour and a mark for each kernel; where colours begin again, marks are shifted."""
-    styles = {}
-    for place, kernel in enumerate(sorted(kernels)):
-        again, color = divmod(place, len(SERIES))
-        mark = MARKERS[(color + again) % len(MARKERS)]
-        styles[kernel] = {"color": SERIES[color], "marker": mark, "markersize": 4}
-    return styles
+def _marks(rows: Sequence[Row], name: str, peer: str) -> tuple[Mark, ...]:
+    ordered = sorted(rows, key=lambda row: (line(get(row, "variant")), figure(row, "streams") or 0))
+    marks = [_mark(line(get(row, "variant")), row, name) for row in ordered if figure(row, name) is not None]
+    peers = {value(row, "streams"): row for row in rows if figure(row, peer) is not None}
+    return tuple([*marks, *(_mark(LLAMA_CPP, peers[streams], peer) for streams in sorted(peers))])
 
 
-def _by_streams(axes: Axes, rows: Sequence[Row], name: str, peer: str, styles: Styles) -> None:
-    for kernel, own in _series(rows, name):
-        if not own:
-            continue
-        xs, lows, highs = (figures(own, column) for column in ("streams", f"{name}_low", f"{name}_high"))
-        axes.plot(xs, figures(own, name), label=kernel, **styles[kernel])
-        spans = [span for span in zip(xs, lows, highs, strict=True) if not math.isnan(span[1])]
-        if spans:
-            axes.vlines([x for x, _, _ in spans], [low for _, low, _ in spans], [high for _, _, high in spans],
-                        colors=styles[kernel]["color"], linewidth=1.6, alpha=0.6)  # fmt: skip
-    known = [row for row in rows if figure(row, peer) is not None]
-    points = dict(zip(figures(known, "streams"), figures(known, peer), strict=True))
-    if points:
-        xs = sorted(points)
-        style: dict[str, Any] = {"color": INK, "linestyle": "--", "marker": "D", "markersize": 4,
-                                 "markerfacecolor": "white"}  # fmt: skip
-        axes.plot(xs, [points[x] for x in xs], label=LLAMA_CPP, **style)
-    axes.set_xticks(sorted({figure(row, "streams") or 0 for row in rows}))
-    axes.set_xlabel("N: activation vectors of one reading of the weights")
+def _mark(series: str, row: Row, name: str) -> Mark:
+    ends = value(row, f"{name}_low"), value(row, f"{name}_high")
+    return Mark(series, "", value(row, "streams"), value(row, name), *ends, cells=tuple(cells_of(row)))
 
 
-def _figure(title: str, tables: Ordered, index: CellIndex, draw: Panel) -> Drawing | None:
-    """One panel a format that was timed with several numbers of streams, one legend for all."""
-    streams: dict[str, set[float | None]] = {}
-    for row in _drawn_rows(tables):
-        streams.setdefault(line(get(row, "format")), set()).add(figure(row, "streams"))
-    formats = sorted(name for name, found in streams.items() if len(found) > 1)
-    rows = [row for row in _drawn_rows(tables) if line(get(row, "format")) in formats]
-    if not rows:
+def _styles(rows: Sequence[Row], panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
+    """A kernel looks the same in all figures; of those that have one at all, the kernels that are in these panels."""
+    drawn = {mark.series for panel in panels for mark in panel.marks}
+    every = {**styled(sorted({line(get(row, "variant")) for row in rows})), LLAMA_CPP: PEER}
+    return {name: style for name, style in every.items() if name in drawn}
+
+
+def _figure(title: str, tables: Ordered, name: str, peer: str, y: str, says: str, paint: Callable[..., None],
+            more: Callable[[], list[Any]] = list) -> Plan | None:  # fmt: skip
+    rows = _drawn_rows(tables)
+    panels = _panels(rows, name, peer)
+    if not panels:
         return None
-    styles = _styled({line(get(row, "variant")) for row in rows})
-    canvas_, axes = canvas([2.8] * len(formats), columns=1 if len(formats) == 1 else 2)
-    for place, name in enumerate(formats):
-        members = [row for row in rows if line(get(row, "format")) == name]
-        set_title(axes[place], f"{name}, {number(rows[0].get('rows'))} x {number(rows[0].get('cols'))}")
-        draw(axes[place], members, styles)
-    entries = {label: mark for one in axes for mark, label in zip(*one.get_legend_handles_labels(), strict=True)}
-    canvas_.legend(entries.values(), entries.keys(), loc="outside upper right", ncols=3)
-    hidden = len(tables.rows("kernels")) - len(rows)
-    return finish(title, canvas_, rows, index, [omitted(hidden, OTHERS)], conditions(rows, COLD))
+    drawn = {line(get(row, "format")) for row in rows if any(panel.title.startswith(f"{line(get(row, 'format'))},") for
+                                                             panel in panels)}  # fmt: skip
+    shown = [row for row in rows if line(get(row, "format")) in drawn]
+    styles = _styles(rows, panels)
+    told = [omitted(len(tables.rows("kernels")) - len(rows), OTHERS), omitted(len(rows) - len(shown), AT_ONCE)]
+    return Plan(
+        title, tuple(panels), partial(paint, styles=styles), "N: vectors a reading", y,
+        conditions(shown, COLD), joined(told), says, 1,
+        lambda: [*(handle(one, **style) for one, style in styles.items()), *more()], cells(shown),
+    )  # fmt: skip
 
 
-def kernel_share(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
+def kernel_share(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Plan | None:
     """Time of a plain read of the weights over a kernel's time, by number of streams."""
-
-    def draw(axes: Axes, rows: Sequence[Row], styles: Styles) -> None:
-        axes.axhline(1.0, color=GREY, linewidth=1)
-        _by_streams(axes, rows, "share_of_read_peak", "llama_cpp_share", styles)
-        axes.set_ylim(0, TOP_SHARE)
-        axes.set_ylabel("share of the read ceiling")
-
-    return _figure("Share of the read ceiling", tables, index, draw)
+    return _figure("Share of the read ceiling", tables, "share_of_read_peak", "llama_cpp_share",
+                   "share of the read ceiling", "1 is a plain read of the same bytes.", _paint_share)  # fmt: skip
 
 
-def kernel_cost(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
+def kernel_cost(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Plan | None:
     """Time with N streams over that with one, against the claim that they cost the same and against no sharing."""
 
-    def draw(axes: Axes, rows: Sequence[Row], styles: Styles) -> None:
-        widest = max(figure(row, "streams") or 1.0 for row in rows)
-        costs = [figure(row, name) or 0 for row in rows for name in ("relative_cost", "llama_cpp_relative_cost")]
-        axes.axhline(1.0, color=GREY, linewidth=1, label="claimed: N streams cost what one costs")
-        axes.plot([1, widest], [1, widest], color=PALE, linewidth=1.5, zorder=0, label="no sharing: cost = N")
-        _by_streams(axes, rows, "relative_cost", "llama_cpp_relative_cost", styles)
-        axes.set_ylim(0, max([*costs, 1.0]) * 1.15)
-        axes.set_ylabel("time over that with one stream")
+    def more() -> list[Any]:
+        return [handle("claimed: N cost what one costs", color=GREY, linewidth=0.8),
+                handle("no sharing: cost = N", color=PALE, linewidth=1.4)]  # fmt: skip
 
-    return _figure("Cost of N streams over one", tables, index, draw)
+    return _figure("Cost of N streams over one", tables, "relative_cost", "llama_cpp_relative_cost",
+                   "time over one stream's", "", _paint_cost, more)  # fmt: skip
 
 
-def kernel_roofline(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Drawing | None:
+def _paint_share(axes: Axes, panel: Panel, styles: dict[str, dict[str, Any]]) -> None:
+    axes.set_ylim(0, 1.08)
+    axes.axhline(1.0, color=GREY, linewidth=0.8, zorder=1)
+    _by_streams(axes, panel, styles, (0.0, 1.08))
+
+
+def _paint_cost(axes: Axes, panel: Panel, styles: dict[str, dict[str, Any]]) -> None:
+    span = ratio_span(panel.marks, field="y")
+    log_axis(axes.yaxis, span, most=5)
+    widest = max(mark.x for mark in panel.marks)
+    axes.axhline(1.0, color=GREY, linewidth=0.8, zorder=1)
+    axes.plot([1, widest], [1, widest], color=PALE, linewidth=1.4, zorder=0)
+    _by_streams(axes, panel, styles, span)
+
+
+def _by_streams(axes: Axes, panel: Panel, styles: dict[str, dict[str, Any]], span: Span) -> None:
+    width_axis(axes, numbers(panel.marks, "x"))
+    for series, style in styles.items():
+        marks = panel.of(series)
+        intervals(axes, marks, [mark.x for mark in marks], span, style["color"])
+        axes.plot([mark.x for mark in marks], [mark.y for mark in marks], **style, gid=f"data {series}")
+
+
+def kernel_roofline(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Plan | None:
     """Useful operations a second against operations a byte; the line is what the measured read bandwidth allows."""
     rows = _drawn_rows(tables)
-    points = [(row, *place) for row in rows if (place := _place(row)) is not None]
-    if not points:
+    panels, shown = [], []
+    for machine, own in by_machine(rows):
+        placed = sorted((row for row in own if _place(row)), key=lambda row: (line(get(row, "variant")), _place(row)))
+        if placed:
+            shape = f"{number(placed[0].get('rows'))} x {number(placed[0].get('cols'))}"
+            marks = [_point(row) for row in placed]
+            marks.append(Mark(CEILING, "", y=max(value(row, "read_gb_s") for row in placed), note="GB/s"))
+            panels.append(Panel(f"{shape} on {machine}", tuple(marks), height=2.3))
+            shown += placed
+    if not panels:
         return None
-    canvas_, (axes,) = canvas([4.2])
-    ceiling = max((figure(row, "read_gb_s") or 0.0) for row in rows)
-    span = [min(x for _, x, _ in points) / 1.3, max(x for _, x, _ in points) * 1.3]
-    axes.plot(span, [ceiling * x / 1e3 for x in span], color=GREY, linewidth=1, label="what the read ceiling allows")
-    for kernel, style in _styled({line(get(row, "variant")) for row in rows}).items():
-        own = [(x, y / 1e3) for row, x, y in points if line(get(row, "variant")) == kernel]
-        axes.plot(*zip(*own, strict=True), linestyle="", label=kernel, **style)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log", base=2)
-    for scale in (axes.xaxis, axes.yaxis):
-        scale.set_major_formatter(lambda value, _: number(value))
-    axes.set_xlabel("useful operations a byte read: two a weight and stream")
-    axes.set_ylabel("useful operations a second, 1e12")
-    axes.legend(loc="upper left")
-    hidden = len(tables.rows("kernels")) - len(points)
-    title = f"Roofline of the kernels, {number(rows[0].get('rows'))} x {number(rows[0].get('cols'))}"
-    return finish(title, canvas_, rows, index, [omitted(hidden, OTHERS)], conditions(rows, COLD))
+    styles = _styles(rows, panels)
+    return Plan(
+        "Roofline of the kernels", tuple(panels), partial(_paint_roofline, styles=styles),
+        "useful operations a byte read: two a weight and stream", "useful operations a second, 1e12",
+        conditions(shown, COLD), omitted(len(tables.rows("kernels")) - len(shown), OTHERS) or "nothing", "", 2,
+        lambda: [*(handle(one, **{**style, "linestyle": ""}) for one, style in styles.items()),
+                 handle(CEILING, color=INK, linewidth=0.8)], cells(shown),
+    )  # fmt: skip
+
+
+CEILING = "what the read ceiling allows"
+
+
+def _point(row: Row) -> Mark:
+    x, y = _place(row) or (0.0, 0.0)
+    label = f"{line(get(row, 'format'))}, {line(get(row, 'streams'))} streams"
+    return Mark(line(get(row, "variant")), label, x, y / 1e3, cells=tuple(cells_of(row)))
 
 
 def _place(row: Row) -> tuple[float, float] | None:
     """Operations a byte and thousand million operations a second."""
     rate, size, us = (figure(row, name) for name in ("gflop_s", "bytes_read", "us"))
     return (rate * us * 1e3 / size, rate) if rate and size and us else None
+
+
+def _paint_roofline(axes: Axes, panel: Panel, styles: dict[str, dict[str, Any]]) -> None:
+    points = [mark for mark in panel.marks if mark.series != CEILING]
+    across = min(mark.x for mark in points) / ROOM, max(mark.x for mark in points) * ROOM
+    slope = panel.of(CEILING)[0].y / 1e3
+    up = min(mark.y for mark in points) / ROOM, max([*(mark.y for mark in points), slope * across[1]]) * ROOM
+    log_axis(axes.xaxis, across)
+    log_axis(axes.yaxis, up)
+    axes.plot(across, [slope * end for end in across], color=INK, linewidth=0.8)
+    for series, style in styles.items():
+        marks = panel.of(series)
+        axes.plot([mark.x for mark in marks], [mark.y for mark in marks], **{**style, "linestyle": ""},
+                  gid=f"data {series}")  # fmt: skip

@@ -16,6 +16,7 @@ from bench.report.tables.values import Row, get, is_number, plain, scope_of
 
 _COUNT_WORDS = {"one", "two", "three", "four", "five", "six", "seven", "eight", "twelve", "sixteen"}
 _RATIOS = ("x", "ratio", "times", "1", "", "n/a")
+_OF_A_COST = {"width", "k", "streams", "layout", "metric"}
 _SHARES = ("share", "%", "percent", "", "n/a")
 MEASURED = ("measured", "")
 """Evidence that may stand beside a measurement without a word; other kinds have to be named where they are drawn."""
@@ -33,6 +34,17 @@ class Point:
     """Both ends equal unless a range was published."""
     evidence: str
     scope: Mapping[str, Any]
+    source: str = ""
+    """In full: document, date, commit, address."""
+
+    @property
+    def sheet(self) -> str:
+        """What its id begins with: one sheet is about one claim, whoever else it quotes."""
+        return self.claim_id.split(".")[0]
+
+    @property
+    def document(self) -> str:
+        return self.source.split(", ")[0]
 
 
 def metric_of(claim: Row) -> str:
@@ -67,7 +79,7 @@ def spans(value: Any) -> list[Span]:
     return [span for span in found if span is not None]
 
 
-def _published(claim: Row) -> Span | None:
+def published_span(claim: Row) -> Span | None:
     """The published value as low and high, shares as parts of 1; None when it is no number."""
     value = plain(claim.get("published"))
     parts = value.split(" to ") if isinstance(value, str) else value if isinstance(value, (list, tuple)) else [value]
@@ -86,12 +98,17 @@ def _in_units(claim: Row, units: Sequence[str]) -> bool:
     return str(get(claim, "unit") or "").strip().lower() in units
 
 
-def _series(claim: Row) -> str:
-    """Date and commit of the source where it has them, else its name: a legend has no room for both."""
+def source_of(claim: Row) -> str:
+    """Document, date, commit and address, on one line."""
     source = plain(claim.get("source"))
     if isinstance(source, Mapping):
         source = ", ".join(str(part) for part in source.values() if plain(part) is not None)
-    if isinstance(source, str) and source:
+    return source if isinstance(source, str) else ""
+
+
+def _series(claim: Row) -> str:
+    """Date and commit of the source where it has them, else its name."""
+    if source := source_of(claim):
         name, *rest = [part for part in source.split(", ") if "://" not in part] or [source]
         return ", ".join(rest) or name
     words = re.split(r"[._\-]", str(get(claim, "claim_id") or "published"))
@@ -102,27 +119,28 @@ def _points(claims: Sequence[Row], metric: str, axis: Sequence[str], units: Sequ
     """Points of one metric against the first of the scope's keys in `axis`, in the order of the sheet."""
     points = []
     for claim in claims:
-        published = _published(claim)
+        published = published_span(claim)
         if metric_of(claim) != metric or published is None or not _in_units(claim, units):
             continue
         scope = scope_of(claim)
         places = next((spans(scope[key]) for key in axis if spans(scope.get(key))), [])
         name = str(get(claim, "claim_id") or "")
-        points += [Point(name, _series(claim), place, published, _evidence(claim), scope) for place in places]
+        points += [Point(name, _series(claim), place, published, _evidence(claim), scope, source_of(claim))
+                   for place in places]  # fmt: skip
     return points
 
 
-def cost_curves(claims: Sequence[Row], widest: float, limit: int) -> tuple[list[list[Point]], int]:
-    """Measured step costs up to a width, by what published them: the `limit` longest curves, and how many are left out.
+def cost_curves(claims: Sequence[Row]) -> list[list[Point]]:
+    """Measured step costs by sheet, in the order of layout, source and width; a scope that names more is about more.
 
     Where one source gives a width twice, the sheet's first entry is the cost and the others are statements about it.
     """
-    curves: dict[str, dict[float, Point]] = {}
+    curves: dict[str, dict[tuple[str, str, float], Point]] = {}
     for point in _points(claims, "step_cost", ("width", "k", "streams"), _RATIOS):
-        if point.evidence in MEASURED and point.x[1] <= widest and point.y[0] == point.y[1]:
-            curves.setdefault(point.series, {}).setdefault(point.x[0], point)
-    kept = sorted(curves, key=lambda series: (-len(curves[series]), series))[:limit]
-    return [[curves[series][x] for x in sorted(curves[series])] for series in sorted(kept)], len(curves) - len(kept)
+        if point.evidence in MEASURED and point.y[0] == point.y[1] and set(point.scope) <= _OF_A_COST:
+            key = (str(point.scope.get("layout") or ""), point.series, point.x[0])
+            curves.setdefault(point.sheet, {}).setdefault(key, point)
+    return [[curves[sheet][key] for key in sorted(curves[sheet])] for sheet in sorted(curves)]
 
 
 def acceptance_points(claims: Sequence[Row], methods: Sequence[str]) -> list[Point]:
@@ -134,31 +152,45 @@ def acceptance_points(claims: Sequence[Row], methods: Sequence[str]) -> list[Poi
     return [points[key] for key in sorted(points)]
 
 
-def speedup_points(claims: Sequence[Row], row: Row) -> list[Span]:
-    """Speed-ups published as measured that are about what a measured speed-up row is about."""
-    aggregate = get(row, "scope") == "aggregate"
-    found = set()
-    for claim in claims:
-        scope, published = scope_of(claim), _published(claim)
-        metric = metric_of(claim)
-        summed = metric == "aggregate" or scope.get("per") == "aggregate"
-        if metric not in ("speedup", "aggregate") or summed != aggregate or published is None:
-            continue
-        if _in_units(claim, _RATIOS) and _evidence(claim) in MEASURED and _same_point(scope, row):
-            found.add(published)
-    return sorted(found)
+class SpeedupClaims:
+    """Speed-ups published as measured, read once: every row of a figure asks for those that it stands beside."""
+
+    def __init__(self, claims: Sequence[Row]) -> None:
+        self._known: list[tuple[Mapping[str, Any], bool, Span, str]] = []
+        for claim in claims:
+            metric, published = metric_of(claim), published_span(claim)
+            if metric not in ("speedup", "aggregate") or published is None:
+                continue
+            if _in_units(claim, _RATIOS) and _evidence(claim) in MEASURED:
+                scope = scope_of(claim)
+                summed = metric == "aggregate" or scope.get("per") == "aggregate"
+                self._known.append((scope, summed, published, str(get(claim, "claim_id") or "")))
+
+    def beside(self, row: Row) -> list[tuple[Span, str]]:
+        """What was published about just what a measured row is about, with the claims' ids."""
+        aggregate = get(row, "scope") == "aggregate"
+        named = ["method", *(["streams"] if get(row, "streams") not in (None, 1) else [])]
+        found: dict[Span, set[str]] = {}
+        for scope, summed, published, name in self._known:
+            if summed == aggregate and _same_point(scope, row, named):
+                found.setdefault(published, set()).add(name)
+        return [(span, " ".join(sorted(found[span]))) for span in sorted(found)]
 
 
-def _same_point(scope: Mapping[str, Any], row: Row) -> bool:
-    """Method and streams must be named and agree; other keys only have to agree where the scope names them."""
-    named = ["method", *(["streams"] if get(row, "streams") not in (None, 1) else [])]
+def acceptance_beside(points: Sequence[Point], row: Row) -> list[Point]:
+    """Of the published acceptance rates those that are about just what a measured row is about."""
+    return [point for point in points if _same_point(point.scope, row, ["method"])]
+
+
+def _same_point(scope: Mapping[str, Any], row: Row, named: Sequence[str]) -> bool:
+    """Keys that must be named have to agree; others only where the scope names them."""
     if any(scope.get(key) is None or not _agrees(scope[key], get(row, key)) for key in named):
         return False
     # A scope that does not say what is emitted is about the loop as it was published.
     if "emission" not in scope and get(row, "emission") not in (None, "published"):
         return False
     own = plain(row.get("parameters")) or {}
-    return all(_agrees(scope.get(key), get(row, key)) for key in ("temperature", "prompt_class", *own))
+    return all(_agrees(scope.get(key), get(row, key)) for key in ("temperature", "prompt_class", "streams", *own))
 
 
 def _agrees(wanted: Any, found: Any) -> bool:

@@ -30,7 +30,7 @@ from bench.report.tables.values import Row, cells_of, line, number, plain, scope
 TEMPLATES = Path(__file__).parent
 PAGE = "report.md"
 MOST_PROCESSES = 3
-"""There are nine figures at most, and the parent has its own work."""
+"""There are a dozen figures, and the parent has its own work."""
 ENOUGH_ROWS = 2000
 """With fewer, the tables are written before a child process has begun."""
 
@@ -58,7 +58,7 @@ def write_report(
         traces = getattr(findings, "traces", None) or []
         written.append(write_page(tables, claims, traces, out, Place.of(results, out), summary))
         drawn: list[Path] = drawings()
-    shown = {path.stem for path in drawn if path.suffix == ".svg"}
+    shown = {path.stem for path in drawn if path.suffix == ".svg" and path.parent == out / "figures"}
     page = write_file(out / PAGE, _rendered(contents, shown))
     return [page, *written, *drawn]
 

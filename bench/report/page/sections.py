@@ -57,7 +57,7 @@ def speedup(tables: Ordered, index: CellIndex) -> Section:
         "window that drawing tokens took, *without sampling* the speed-up with that taken out of both arms. Per prompt "
         "class: `speedup.csv`."
     )
-    return Section("speedup", "Speed-up", intro, "No finished contrast.", made, ("speedup",))
+    return Section("speedup", "Speed-up", intro, "No finished contrast.", made, ("speedup", "streams", "classes"))
 
 
 def _factors(row: Row) -> str:

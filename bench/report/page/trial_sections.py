@@ -33,8 +33,8 @@ def trials(tables: Ordered, index: CellIndex) -> list[Section]:
         "*output* compares the two texts: a difference is a near tie where it is smaller than what one row more in a "
         "decode of the baseline moves."
     )
-    return [Section("trials", "Builds and settings on trial", intro, "No trial.", by_group(rows, columns, index,
-                                                                                         "trials.csv"))]  # fmt: skip
+    made = by_group(rows, columns, index, "trials.csv")
+    return [Section("trials", "Builds and settings on trial", intro, "No trial.", made, ("trials",))]
 
 
 def energy(tables: Ordered, index: CellIndex) -> list[Section]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.report.figures.published import acceptance_points, cost_curves, spans, speedup_points
+from bench.report.figures.published import SpeedupClaims, acceptance_points, cost_curves, spans
 from tests.report import report_stand_ins as stand_ins
 
 ROW = stand_ins.speedup("0" * 12, "stagger", 4, 0.5)
@@ -20,27 +20,32 @@ def test_spans(value: object, found: list[tuple[float, float]]) -> None:
     assert spans(value) == found
 
 
+def speedup_points(claims: list[dict], row: object) -> list[tuple[float, float]]:
+    return [span for span, _ in SpeedupClaims(claims).beside(row)]
+
+
 def test_step_costs_are_kept_apart_by_what_published_them() -> None:
-    found, more = cost_curves(stand_ins.claims(), widest=16, limit=4)
-    assert more == 0
+    found = cost_curves(stand_ins.claims())
     assert [[(point.series, point.x[0], point.y[0]) for point in curve] for curve in found] == [
-        [("2026-06-08", 2.0, 1.27), ("2026-06-08", 4.0, 2.04)],
-        [("2026-06-09", 2.0, 1.2), ("2026-06-09", 8.0, 3.11)],
+        [("2026-06-08", 2.0, 1.27), ("2026-06-08", 4.0, 2.04), ("2026-06-09", 2.0, 1.2), ("2026-06-09", 8.0, 3.11)],
     ]
+    assert {point.document for point in found[0]} == {"twin README", "twin PLAN"}
 
 
-def test_only_measured_costs_in_reach_are_drawn_and_the_longest_curves_are_kept() -> None:
+def test_only_measured_costs_of_a_width_are_drawn_and_each_sheet_has_a_curve() -> None:
     def cost(width: int, value: object, source: str, **more: object) -> dict:
-        return stand_ins.claim("a", "not_run", "step_cost", f"width={width}", value, source=source, **more)
+        told = {"scope": f"width={width}", "published": value, "source": source, **more}
+        return stand_ins.claim("a.b", "not_run", "step_cost", None, None) | told
 
     claims = [
-        cost(2, 1.2, "long"), cost(4, 1.7, "long"), cost(4, 4.0, "long"), cost(32, 6.9, "long"), cost(2, 1.1, "short"),
+        cost(2, 1.2, "long"), cost(4, 1.7, "long"), cost(4, 4.0, "long"), cost(32, 6.9, "long"),
         cost(3, 87.6, "long", unit="ms"), cost(6, "sub-linear", "long"), cost(8, 1.1, "long", evidence="projected"),
-        cost(8, "1.0 to 2.0", "long"),
+        cost(8, "1.0 to 2.0", "long"), cost(4, 0.01, "other", scope={"width": 4, "machine": "mi50"}),
+        cost(2, 1.1, "short") | {"claim_id": "c.d"},
     ]  # fmt: skip
-    found, more = cost_curves(claims, widest=16, limit=1)
-    assert [[(point.x[0], point.y[0]) for point in curve] for curve in found] == [[(2.0, 1.2), (4.0, 1.7)]]
-    assert more == 1
+    assert [[(point.x[0], point.y[0]) for point in curve] for curve in cost_curves(claims)] == [
+        [(2.0, 1.2), (4.0, 1.7), (32.0, 6.9)], [(2.0, 1.1)],
+    ]  # fmt: skip
 
 
 def test_percentages_and_ranges_become_shares_and_other_methods_stay_out() -> None:

@@ -188,7 +188,7 @@ def test_a_child_process_draws_the_same_figures_and_hands_back_its_error(tmp_pat
     alone = write_report(stand_ins.full(), stand_ins.claims(), tmp_path / "alone")
     monkeypatch.setattr("bench.report.page.markdown.ENOUGH_ROWS", 0)
     drawn_here: list[str] = []
-    monkeypatch.setattr("bench.report.figures.drawing._rendered", _recorded(drawn_here))
+    monkeypatch.setattr("bench.report.figures.drawing.rendered", _recorded(drawn_here))
     beside = write_report(stand_ins.full(), stand_ins.claims(), tmp_path / "beside", processes=2)
     assert not drawn_here
     assert [path.relative_to(tmp_path / "beside") for path in beside] == [
@@ -203,11 +203,11 @@ def test_a_child_process_draws_the_same_figures_and_hands_back_its_error(tmp_pat
 
 def _recorded(calls: list[str]) -> Callable[..., bytes]:
     """The drawing of a file, noting in this process that it ran in it."""
-    from bench.report.figures.drawing import _rendered
+    from bench.report.figures.drawing import rendered as really
 
-    def rendered(drawing: object, kind: str) -> bytes:
+    def rendered(figure: object, kind: str, plan: object) -> bytes:
         calls.append(kind)
-        return _rendered(drawing, kind)
+        return really(figure, kind, plan)
 
     return rendered
 
