@@ -40,6 +40,7 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
   figures KEY=V ..    only the figures                                       python -m bench figures
   advise KEY=V ..     what to use here, from the stored results              python -m bench advise model=smollm2-135m
   audit FILE ..|-     judge what somebody posted, with no model              python -m bench audit post.txt
+  claims new|check    write a claim sheet; say what would judge it            python -m bench claims check FILE
   rerun CELL          measure a stored cell again and compare the two        python -m bench rerun 0123456789ab
   synth PRESET FILE   a model of a given shape with random weights           python -m bench synth llama-3-8b x.gguf
   kernels ..          check and time the kernels on this GPU                 python -m bench kernels --streams 1,4
@@ -309,6 +310,16 @@ and which measurement would say more. From stored results only: this machine's, 
     return advise(rest)
 
 
+def _claims(rest: list[str]) -> int:
+    from bench.sheets.command import HELP
+    from bench.sheets.command import main as claims
+
+    if _help("claims", rest, HELP):
+        return 0
+    _load_engine(rest)
+    return claims(rest)
+
+
 def _rerun(rest: list[str]) -> int:
     text = """CELL [model.path=FILE] [results=FOLDER] [wait=SECONDS]
 
@@ -373,5 +384,5 @@ def _setup(rest: list[str]) -> int:
 
 VERBS = {
     "all": _all, "sweep": _sweep, "report": _report, "figures": _figures, "audit": _audit, "advise": _advise,
-    "rerun": _rerun, "doctor": _doctor, "setup": _setup, "synth": _synth, "kernels": _kernels,
+    "claims": _claims, "rerun": _rerun, "doctor": _doctor, "setup": _setup, "synth": _synth, "kernels": _kernels,
 }  # fmt: skip

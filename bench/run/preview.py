@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from bench.durations import clock_text
 from bench.plan.cells import Cell
+from bench.plan.config import Config
 from bench.plan.cost import Costs, Guess, past_cells
 from bench.records.cells import REFERENCE
 from bench.records.folders import cell_folders
@@ -33,25 +35,51 @@ _HEAD = f"{'id':12}  {'state':5}  {'takes':>12}  {'disk':>8}  cell"
 _INDENT = 46
 
 
-def preview(overrides: Sequence[str]) -> Iterator[str]:
-    """The plan of a sweep in lines. Raises `UserError` for whatever a sweep would refuse before it runs."""
+@dataclass(frozen=True)
+class Plan:
+    """The cells of a sweep, in which state each is, and what it costs."""
+
+    cells: Sequence[Cell]
+    configs: Sequence[Config]
+    states: Mapping[str, str]
+    guesses: Mapping[str, Guess]
+    costs: Costs
+
+    @property
+    def todo(self) -> list[Cell]:
+        """Those that would run."""
+        return [cell for cell in self.cells if self.states[cell.id] in _RUNS]
+
+    @property
+    def seconds(self) -> tuple[float, float, float]:
+        """Of all that would run: least, likely and most."""
+        found = [self.guesses[cell.id] for cell in self.todo]
+        return sum(one.low for one in found), sum(one.seconds for one in found), sum(one.high for one in found)
+
+
+def plan_of(overrides: Sequence[str]) -> Plan:
+    """The plan of a sweep. Raises `UserError` for whatever a sweep would refuse before it runs."""
     planned, configs, _ = prepare(overrides, writes=False)
     states = {cell.id: STATES[cell.state] for cell in planned}
-    root, machine = Path(configs[0].results), planned[0].folder.parent.name
-    costs = past_cells(_stored(root, machine), frozenset(states))
-    guesses = {cell.id: _guess(costs, cell) for cell in planned}
+    costs = past_cells(_stored(Path(configs[0].results), planned[0].folder.parent.name), frozenset(states))
+    return Plan(planned, configs, states, {cell.id: _guess(costs, cell) for cell in planned}, costs)
+
+
+def preview(overrides: Sequence[str]) -> Iterator[str]:
+    """The plan of a sweep in lines. Raises `UserError` for whatever a sweep would refuse before it runs."""
+    plan = plan_of(overrides)
+    states, root = plan.states, Path(plan.configs[0].results)
     counts = {state: sum(found == state for found in states.values()) for state in WORDS}
-    yield f"{len(planned)} cells of {len(configs)} points on {machine}: " + ", ".join(
-        f"{count} {state}" for state, count in counts.items() if count)  # fmt: skip
+    yield (f"{len(plan.cells)} cells of {len(plan.configs)} points on {plan.cells[0].folder.parent.name}: "
+           + ", ".join(f"{count} {state}" for state, count in counts.items() if count))  # fmt: skip
     yield from ("", _HEAD)
-    for cell in planned:
-        yield from _row(cell, states[cell.id], guesses[cell.id])
+    for cell in plan.cells:
+        yield from _row(cell, states[cell.id], plan.guesses[cell.id])
     yield ""
-    todo = [cell for cell in planned if states[cell.id] in _RUNS]
-    yield from _total(todo, [guesses[cell.id] for cell in todo], root)
-    yield from _wrapped(_sources(costs, todo, guesses))
+    yield from _total(plan, root)
+    yield from _wrapped(_sources(plan))
     yield from _wrapped(f"{state}: {WORDS[state]}" for state, count in counts.items() if count)
-    if todo:
+    if plan.todo:
         yield "Nothing has run. The same command without --plan measures it."
 
 
@@ -86,12 +114,13 @@ def _row(cell: Cell, state: str, guess: Guess) -> Iterator[str]:
     yield from (" " * len(head) + line for line in lines[1:])
 
 
-def _total(todo: Sequence[Cell], guesses: Sequence[Guess], root: Path) -> Iterator[str]:
+def _total(plan: Plan, root: Path) -> Iterator[str]:
+    todo = plan.todo
     if not todo:
         yield "Nothing to run: every cell is stored."
         return
-    low, middle, high = (sum(getattr(one, name) for one in guesses) for name in ("low", "seconds", "high"))
-    need = sum(one.bytes for one in guesses)
+    low, middle, high = plan.seconds
+    need = sum(plan.guesses[cell.id].bytes for cell in todo)
     free = shutil.disk_usage(next(place for place in (root, *root.absolute().parents) if place.exists())).free
     yield from _wrapped([
         f"{len(todo)} to run: about {clock_text(middle)} ({clock_text(low)} to {clock_text(high)}), "
@@ -107,14 +136,14 @@ def _total(todo: Sequence[Cell], guesses: Sequence[Guess], root: Path) -> Iterat
                                  "leaves them out)"])  # fmt: skip
 
 
-def _sources(costs: Costs, todo: Sequence[Cell], guesses: dict[str, Guess]) -> Iterator[str]:
+def _sources(plan: Plan) -> Iterator[str]:
     """Where the minutes come from, each source once with its number of cells."""
     found: dict[str, int] = {}
-    for cell in todo:
-        words = costs.told(guesses[cell.id].source, _on_cpu(cell))
+    for cell in plan.todo:
+        words = plan.costs.told(plan.guesses[cell.id].source, _on_cpu(cell))
         found[words] = found.get(words, 0) + 1
     for words, count in found.items():
-        yield f"minutes of {count} of {len(todo)}: {words}"
+        yield f"minutes of {count} of {len(plan.todo)}: {words}"
 
 
 def _wrapped(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:

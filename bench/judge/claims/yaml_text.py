@@ -97,6 +97,14 @@ def read_entries(path: Path) -> tuple[Any, str]:
         return None, str(error)
 
 
+def printed_value(text: str) -> Any:
+    """What a value means that somebody typed: numbers as they were printed, `[a, b]` a list; else the text itself."""
+    try:
+        return yaml_value(text, _PrintedLoader)
+    except (yaml.YAMLError, ValueError):
+        return text
+
+
 def _text(path: Path) -> str:
     try:
         return read_text(path, MOST_BYTES)
