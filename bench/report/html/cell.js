@@ -19,7 +19,7 @@ async function openCell(machine, id) {
   dialog.scrollTop = 0;
   const cells = await table("cells");
   const row = cells.rows.find((one) => cells.get(one, "machine") === machine && cells.get(one, "cell") === id);
-  const name = row ? `${armName(cells, row) || cells.get(row, "kind")} · ${machine}/${id}` : `${machine}/${id}`;
+  const name = row ? `${armName(cells, row)} · ${machine}/${id}` : `${machine}/${id}`;
   const close = make("button", { type: "button", class: "close", click: () => dialog.close() }, "Close");
   body.append(make("div", { class: "panel-head" }, make("h2", { id: "cell-title", tabindex: -1 }, name), close));
   if (!row) return body.append(make("p", {}, "No such cell is in this report."));

@@ -63,7 +63,8 @@ const valueOf = (of, row, name) => (isNumber(of.get(row, name)) ? Number(of.get(
 function armName(of, row) {
   const temperature = of.get(row, "temperature");
   const scope = of.get(row, "scope") === "aggregate" ? ", sum of streams" : "";
-  return `${of.get(row, "short")}${scope}${Number(temperature) > 0 ? `, T=${temperature}` : ""}`;
+  const short = of.get(row, "short");
+  return `${short === MISSING ? of.get(row, "kind") : short}${scope}${Number(temperature) > 0 ? `, T=${temperature}` : ""}`;
 }
 
 /** A speed-up with its interval a line, fastest first, on a logarithmic axis with 1 marked. */
@@ -94,7 +95,7 @@ function forest(of, rows, name) {
       illusion ? draw("path", { d: diamond(x(counted), y, 5), class: "counted" }) : null,
       sum ? draw("rect", { x: x(speed) - 4, y: y - 4, width: 8, height: 8, class: "sum" })
         : draw("circle", { cx: x(speed), cy: y, r: 4.5, class: "answer" }),
-      label(WIDE - 4, y + 4, fixed(speed, 2), { "text-anchor": "end", class: "figure" }));
+      label(WIDE - 4, y + 4, fixed(speed, 2), { "text-anchor": "end", class: "figure", "data-value": of.get(row, "speedup") }));
   });
   return svgOf(height, `Speed-up over plain decoding, ${name}`, axis, marks);
 }
@@ -214,7 +215,7 @@ function bars(of, rows, name) {
     const words = `${armName(of, treatment)}: ${PARTS.map((part) => `${part} ${of.get(treatment, `${part}_ms`)}`).join(", ")} ms a round; plain ${of.get(baseline, "total_ms")} ms`;
     return linked(of, treatment, words, draw("rect", { x: 0, y: y - tall + 32, width: WIDE, height: tall - 2, class: "hit" }),
       named(armName(of, treatment), y + 10), bar(treatment, y + 3, 14), bar(baseline, y + 19, 5),
-      label(WIDE - 4, y + 15, `${short(total(treatment), 3)} ms`, { "text-anchor": "end", class: "figure" }));
+      label(WIDE - 4, y + 15, `${short(total(treatment), 3)} ms`, { "text-anchor": "end", class: "figure", "data-value": of.get(treatment, "total_ms") }));
   });
   return svgOf(16 + tall * pairs.length, `Milliseconds a round by part, ${name}`, marks);
 }

@@ -116,7 +116,7 @@ function shown(column, text, decimals = column.decimals) {
   if (!isNumber(text)) return text;
   const value = Number(text);
   if ((column.unit === "share" || column.unit === "difference") && decimals !== null) return `${fixed(100 * value, decimals)} %`;
-  if (column.unit === "bytes" && decimals === null) return `${(value / 2 ** 20).toFixed(1)} MiB`;
+  if (column.unit === "bytes" && decimals === null) return `${fixed(value / 2 ** 20, 1)} MiB`;
   return decimals === null ? short(value) : fixed(value, decimals);
 }
 

@@ -45,5 +45,14 @@ def without_blocks(text: str) -> str:
     return BLOCK.sub("", text)
 
 
+def until(page: Any, expression: str) -> None:
+    """Waits until something is true on a page. Playwright's own way asks the page to run a text, which it refuses."""
+    for _ in range(600):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"it never became true: {expression}")
+
+
 def files_of(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text() for path in folder.glob("*.csv")}
