@@ -94,7 +94,8 @@ const isNumber = (text) => NUMBER.test(text);
 function fixed(value, decimals) {
   if (Math.abs(value) >= 1e21) return String(value);
   const scaled = Math.abs(value) * 10 ** decimals;
-  const even = scaled % 1 === 0.5 && Math.floor(scaled) % 2 === 0 && scaled < 2 ** 50;
+  // A true half has so few binary digits; of others the product may be a half by its own rounding.
+  const even = scaled % 1 === 0.5 && Math.floor(scaled) % 2 === 0 && Number.isInteger(value * 2 ** (decimals + 1));
   const text = even ? (Math.sign(value) * Math.floor(scaled) / 10 ** decimals).toFixed(decimals) : value.toFixed(decimals);
   return Number(text) === 0 ? text.replace("-", "") : text;
 }
@@ -104,7 +105,7 @@ function short(value, digits = 4) {
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return String(value);
   if (!Number.isFinite(value)) return String(value).replace("Infinity", "inf");
   const [mantissa, exponent] = value.toExponential(digits - 1).split("e").map((part, place) => (place ? Number(part) : part));
-  if (exponent >= -4 && exponent < digits) return trimmed(value.toFixed(Math.max(digits - 1 - exponent, 0)));
+  if (exponent >= -4 && exponent < digits) return trimmed(fixed(value, Math.max(digits - 1 - exponent, 0)));
   return `${trimmed(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
