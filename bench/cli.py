@@ -145,6 +145,7 @@ measures what is missing or failed. Examples:
   +experiment=pti --plan
   engine.build=stock,FOLDER           a build on trial: the first is the baseline's
   treatment.engine.type_k=q8_0        a setting on trial
+  engine.server=llama-server treatment.engine.server="llama-server --spec-type ngram-mod"   a server on trial
   measure.until=0.05 measure.budget=10   further blocks until a cell is decided, at most so many minutes each
 """
     words = [word for word in rest if word not in ("-h", "--help")]
@@ -191,11 +192,13 @@ def _run_sweep(rest: list[str]) -> tuple[int, Config]:
 
     outcome, config = sweep(rest)
     print("\n".join(map(plain_text, summary(outcome))), flush=True)
-    if tried := [cell.folder for cell in outcome.cells if cell.kind == "trial" and cell.state == "done"]:
-        from bench.report.terminal.trials import trial_lines
+    if tried := [cell.folder for cell in outcome.cells if cell.kind in ("trial", "served") and cell.state == "done"]:
+        from bench.report.terminal.trials import memory_lines, trial_lines
         from bench.stored import judge_stored
 
-        print("\n".join(map(plain_text, trial_lines(judge_stored(tried, 1).trials))), flush=True)
+        found = judge_stored(tried, 1)
+        lines = [*trial_lines(found.trials), *memory_lines(found.controls)]
+        print("\n".join(map(plain_text, lines)), flush=True)
     return (1 if outcome.failed or outcome.newer or outcome.untried else 0), config
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from bench.errors import UserError
 from bench.judge.findings import Findings
 from bench.plain_text import plain_text
+from bench.plan import served
 from bench.plan.cells import Cell
 from bench.plan.config import Config
 from bench.plan.engines import ENGINES
@@ -105,6 +106,9 @@ def _measure(stored: StoredCell, root: Path, given: Mapping[str, str]) -> Path:
     from bench.run.progress import Progress
     from bench.run.sweep import locks, run_cell
 
+    if stored.config.get("kind") == served.KIND:
+        raise UserError(f"the cell {stored.cell} is of servers, of whose commands a record keeps no folder; measure it "
+                        "again with the same sweep, into another folder with results=FOLDER")  # fmt: skip
     config = _config(stored, given)
     cpus.check_threads(config.engine.threads)
     runs = engines.engine(config.model.engine)

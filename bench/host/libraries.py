@@ -25,11 +25,11 @@ def loaded(library: Path, maps: Path = Path("/proc/self/maps")) -> list[Path]:
         mapped = [line.partition("/")[2] for line in maps.read_text().splitlines()]
     except OSError:
         mapped = []
-    found = _engine_files(Path(f"/{path}") for path in mapped if path)
-    return found or _engine_files(library.parent.iterdir())
+    found = of_the_engine(Path(f"/{path}") for path in mapped if path)
+    return found or of_the_engine(library.parent.iterdir())
 
 
-def _engine_files(paths: Iterable[Path]) -> list[Path]:
+def of_the_engine(paths: Iterable[Path]) -> list[Path]:
     """Files behind those paths that are named as libraries of the engine; links to one file count once."""
     files = {path.resolve() for path in paths if _ENGINE.fullmatch(path.name) and path.is_file()}
     return sorted(files, key=lambda path: (path.name, str(path)))

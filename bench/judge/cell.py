@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bench.judge.findings import WARNING, Findings
 from bench.judge.measure.beside import beside
 from bench.judge.measure.case import Case, Profile, Profiles, identity, is_profile, profile_of
-from bench.judge.tables import ANY, CONTRASTS, PROFILE, TABLES, Table, named
+from bench.judge.tables import ANY, CONTRASTS, PROFILE, SERVED, TABLES, Table, named
 from bench.judge.tables.cell import Cell, ControlRow
 from pti_loop.ledger import RecordError
 
@@ -60,7 +60,7 @@ def _asked(table: Table, case: Case) -> bool:
 
     Nor is a void profile: its rows have no column that would say so.
     """
-    spoilt = (case.contradiction and {*table.of} <= {*CONTRASTS}) or (case.kind == PROFILE and case.void_reason)
+    spoilt = (case.contradiction and {*table.of} <= {*CONTRASTS, SERVED}) or (case.kind == PROFILE and case.void_reason)
     asked = case.done and case.kind in table.of and not spoilt
     return asked or ANY in table.of
 

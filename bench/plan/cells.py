@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError, nearest
-from bench.plan import treatment
+from bench.plan import served, treatment
 from bench.plan.compose import compose_points
 from bench.plan.config import CONFIGS, STOCK, Config, ModelConfig, PeersConfig
 from bench.plan.cost import work
@@ -36,7 +36,7 @@ class Cell:
 
     id: str
     kind: str
-    """`contrast`, `trial` (of a build or a setting), `profile` or `counters`."""
+    """`contrast`, `trial` (of a build or a setting), `served` (of servers), `profile` or `counters`."""
     config: dict[str, Any]
     folder: Path
     model_path: Path
@@ -45,7 +45,8 @@ class Cell:
     files: dict[str, Any]
     """Paths of the files that the method reads beside the model, by parameter."""
     builds: dict[str, str] = field(default_factory=dict[str, str])
-    """Which build of the engine each arm has, as it was given; none: the usual one."""
+    """Which build of the engine each arm has, as it was given; none: the usual one. Of servers the whole commands, or
+    the addresses."""
 
     @property
     def state(self) -> str:
@@ -97,6 +98,8 @@ def cells(configs: list[Config], root: Path, machine: str, build: str, weights: 
             values, files = make(config), method_files(config) if kind == "contrast" else {}
             values |= {"kind": "trial" if tried else kind, "weights": weights[path],
                        "files": {key: sha256_of([file]) for key, file in files.items()}}  # fmt: skip
+            if served.is_served(config):
+                values |= {"kind": served.KIND, "files": served.files(config)}
             if tried:
                 values["treatment"] = treatment.stored(config, builds or {})
             name = cell_id(values, build)
@@ -115,7 +118,12 @@ def _kinds(config: Config, tried: bool) -> tuple[str, ...]:
 
 
 def _builds(config: Config) -> dict[str, str]:
-    """The builds that are not the usual one, by arm."""
+    """The builds that are not the usual one, by arm; of servers what starts them, or where they are."""
+    if served.is_served(config):
+        own, path = {"baseline": config, "treatment": treatment.treated(config)}, model_path(config)
+        return {served.GIVEN: config.engine.server} | {
+            arm: command if served.is_address(command) else served.full_command(own[arm], command, path)
+            for arm, command in served.commands(config).items()}  # fmt: skip
     given = {"baseline": config.engine.build, "treatment": treatment.treated(config).engine.build}
     return {arm: build for arm, build in given.items() if build != STOCK}
 
@@ -123,7 +131,10 @@ def _builds(config: Config) -> dict[str, str]:
 def _common(config: Config) -> dict[str, Any]:
     """Plain values, without what is not measured."""
     values = {key: value for key, value in asdict(config).items() if key not in _NOT_MEASURED}
-    values["engine"] = treatment.told_engine(values["engine"])
+    values["engine"] = (served.stored_engine(config) if served.is_served(config)
+                        else treatment.told_engine(values["engine"]))  # fmt: skip
+    if not config.model.served:
+        del values["model"]["served"]
     if not config.depth:
         del values["depth"]
     path = model_path(config)
@@ -135,7 +146,7 @@ def _common(config: Config) -> dict[str, Any]:
 
 def _used_items(config: Config) -> list[dict[str, Any]]:
     """Prompts that the cell decodes: the first of each wanted class, and what completes groups of independent ones."""
-    more = config.streams - 1 if config.method.spec.answers == "independent" else 0
+    more = config.streams - 1 if config.method.spec.answers == "independent" or served.is_served(config) else 0
     classes = config.measure.classes or sorted({item["class"] for item in config.prompts.items})
     if not classes:
         raise UserError(f"the prompt set '{config.prompts.name}' has no prompts; choose another with prompts=NAME")
@@ -175,6 +186,8 @@ def _contrast_values(config: Config) -> dict[str, Any]:
 
 def _method_values(config: Config) -> dict[str, Any]:
     """Method and streams. One stream is plain decoding, except for methods that have no streams."""
+    if served.is_served(config):
+        return _served_values(config)
     name, streams = config.method.name, config.streams if config.method.spec.answers != "one" else 1
     given = config.method.parameters
     if config.method.spec.answers != "one" and streams == 1:
@@ -184,6 +197,15 @@ def _method_values(config: Config) -> dict[str, Any]:
     values |= {key: path.name for key, path in method_files(config).items() if key in values}
     declaration = declare(name, values, streams).as_dict()
     return {"streams": streams, "method": {"name": name, "parameters": values, "declaration": declaration}}
+
+
+def _served_values(config: Config) -> dict[str, Any]:
+    """Requests at once are answers of their own, and what a server does inside is not known to guess."""
+    declaration = declare(BASELINE, {}).as_dict()
+    if config.streams > 1:
+        words = f"{config.streams} requests at once"
+        declaration |= {"answers": "independent", "layout": "sequences", "label": words, "short": words}
+    return {"streams": config.streams, "method": {"name": BASELINE, "parameters": {}, "declaration": declaration}}
 
 
 def _files(config: Config) -> list[Parameter]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench.errors import UserError
+from bench.plan import served
 from bench.plan.composer import Composer, fingerprint, first_line
 from bench.plan.config import Config
 from bench.plan.treatment import paired
@@ -66,7 +67,8 @@ def compose_points(overrides: list[str], planned: Callable[[int], None] | None =
     how many points there are before they are composed. Raises `UserError` naming the unknown key or bad value and the
     nearest valid one.
     """
-    overrides = paired(["+" + item if item.startswith("experiment=") else item for item in overrides])
+    given = ["+" + item if item.startswith("experiment=") else item for item in served.overrides(overrides)]
+    overrides = paired(given)
     # configs/claims is a folder, so Hydra would take claims=FILE for the choice of a group.
     sheets = [item.split("=", 1)[1] for item in overrides if item.startswith("claims=")]
     overrides = [item for item in overrides if not item.startswith("claims=")]
@@ -99,7 +101,7 @@ def _of_experiment(overrides: list[str], lines: list[str]) -> Iterator[list[str]
 def _check_streams(overrides: list[str], configs: list[Config]) -> None:
     """Raise `UserError` when streams were asked for and no method of the sweep has any."""
     given = [item for item in overrides if item.startswith("streams=") and item != "streams=1"]
-    if given and not any(config.method.spec.answers != "one" for config in configs):
+    if given and not any(config.method.spec.answers != "one" or served.is_served(config) for config in configs):
         method = configs[0].method
         own = ", ".join(method.parameters) or "no parameters"
         raise UserError(f"{given[0]}: method={method.name} decodes one answer and has no streams; leave streams out, "

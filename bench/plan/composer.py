@@ -16,8 +16,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import UserError, nearest
-from bench.plan import method_group
-from bench.plan.config import CONFIGS, KEYS, Config, MethodConfig, check
+from bench.plan import method_group, served
+from bench.plan.config import CONFIGS, KEYS, Config, MethodConfig, ModelConfig, check
 from bench.plan.treatment import check_treatment
 from pti_loop.parameters import ParameterError, declared, resolve
 
@@ -103,6 +103,8 @@ class Composer:
             config.method = _method(config.method)
             check(config)
             check_treatment(config)
+            if not served.needs_file(config):
+                config.model = ModelConfig(config.model.served, engine=config.model.engine, served=config.model.served)
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise _refused(error) from error
         # One list for all that have the same prompts, so that two points can be told apart without reading them.

@@ -21,12 +21,15 @@ class Listed:
     """What a record lists beside the harness's own packages."""
     peers: bool = False
     """Whether programs of the same engine can run beside the loop."""
+    trials: bool = False
+    """Whether a build or a setting of it can be on trial."""
 
 
 ENGINES = {
     one.name: one for one in (
-        Listed("llama", "bench.run.engines.llama", peers=True),
+        Listed("llama", "bench.run.engines.llama", peers=True, trials=True),
         Listed("hf", "bench.run.engines.hf", "transformers", ("torch", "transformers", "accelerate")),
+        Listed("server", "bench.run.engines.server", "servers", trials=True),
     )
 }  # fmt: skip
 """The usual one first."""

@@ -7,13 +7,19 @@ from pathlib import Path
 
 from bench.errors import UserError
 from bench.host.pins import model_groups
+from bench.plan import served
 from bench.plan.config import CONFIGS, Config
 from bench.plan.model_parts import joined
 
 
 def model_path(config: Config) -> Path:
-    """Where the weights are. Raises `UserError` when that is not said or the package is not installed."""
+    """Where the weights are; the bare name of a model that only its server knows.
+
+    Raises `UserError` when that is not said or the package is not installed.
+    """
     model = config.model
+    if not served.needs_file(config):
+        return Path(model.served)
     if model.path:
         return Path(model.path).expanduser().absolute()  # a link may say what the file behind it does not
     if not model.file:

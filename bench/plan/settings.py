@@ -38,8 +38,10 @@ class ModelConfig:
     sha256: str | None = setting(None, "digest of `model.file` where packages hold it in parts")
     licence: str = setting("unknown", "licence of the weights, for the record")
     synthetic: bool = setting(False, "whether the weights are random; the file says it, whatever is set here")
-    engine: str = setting("llama", "what decodes it: llama is llama.cpp, hf is transformers (`make setup EXTRA=hf`)",
+    engine: str = setting("llama", "what decodes it: llama is llama.cpp, hf is transformers (`make setup EXTRA=hf`), "
+                          "server are servers that are started here or answer at an address",
                           choices=tuple(ENGINES))  # fmt: skip
+    served: str = setting("", "what a server at an address calls the model")
 
 
 @dataclass
@@ -76,6 +78,10 @@ class EngineConfig:
                            "where it has such an order")  # fmt: skip
     build: str = setting(STOCK, "the engine's build: stock is set-up's own, else a name of `builds/` or a folder of "
                          "libraries; build=A,B puts B on trial against A")  # fmt: skip
+    server: str = setting("", "command line of a llama-server, or the address of an OpenAI-compatible server")
+    cache_prompt: bool = setting(False, "whether a server may keep what it evaluated of a prompt for the next request")
+    kept: bool = setting(False, "whether a server that is started here answers all requests of a cell; else each run "
+                         "has a fresh one")  # fmt: skip
 
 
 @dataclass
@@ -96,6 +102,8 @@ class TreatedEngineConfig:
     main_gpu: int | None = None
     repack: bool | None = None
     build: str | None = None
+    server: str | None = None
+    cache_prompt: bool | None = None
 
 
 @dataclass

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError
+from bench.plan import served
 from bench.plan.config import Config, EngineConfig, check
 from bench.plan.engines import ENGINES
 
@@ -22,7 +23,7 @@ TOGETHER = ("type_k", "type_v")
 APART = ("build", "n_gpu_layers", "split_mode", "main_gpu", "repack")
 """What a process or a loaded model is made with, so that both arms cannot share one."""
 
-ADDED_LATER = ("offload_kqv", "split_mode", "main_gpu", "repack")
+ADDED_LATER = ("offload_kqv", "split_mode", "main_gpu", "repack", *served.OWN)
 UNSET = object()
 USUAL_PARTS = ("/", ".", "..", "bin", "lib", "lib64", "build", "src", "llama_cpp", "site-packages")
 """Names that the folders of every build have."""
@@ -74,13 +75,17 @@ def difference(config: Config) -> Difference | None:
         told = " and ".join(f"{PREFIX}{key}={value}" for key, value in found.items())
         raise UserError(f"{told} are {len(keys)} differences between the arms, and a contrast has one; leave all but "
                         f"one out, or give both arms the same with engine.{keys[-1]}={found[keys[-1]]}")  # fmt: skip
-    was, became = (", ".join(dict.fromkeys(map(_word, values))) for values in (
-        [getattr(config.engine, key) for key in keys], found.values()))  # fmt: skip
-    words = f"build {became}" if keys == ("build",) else f"{', '.join(keys)}={became}"
+    was, became = (", ".join(dict.fromkeys(_word(key, values[key]) for key in keys)) for values in (
+        asdict(config.engine), found))  # fmt: skip
+    words = f"{', '.join(keys)}={became}"
+    if keys in (("build",), ("server",)):
+        words = f"{keys[0]} {became}"
     return Difference(", ".join(keys), was, became, words)
 
 
-def _word(value: Any) -> str:
+def _word(key: str, value: Any) -> str:
+    if key == "server":
+        return served.told(str(value))
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
@@ -90,8 +95,8 @@ def _word(value: Any) -> str:
 
 
 def is_apart(config: Config) -> bool:
-    """Whether the arms need a process each."""
-    return any(key in APART for key in changes(config))
+    """Whether the arms need a process of this project's each."""
+    return not served.is_served(config) and any(key in APART for key in changes(config))
 
 
 def treated(config: Config) -> Config:
@@ -101,8 +106,12 @@ def treated(config: Config) -> Config:
 
 def check_treatment(config: Config) -> None:
     """Raise `UserError` for a treatment that cannot be run, or shows more than one thing."""
+    served.check_served(config)
     found = difference(config)
     if found is None:
+        if served.is_served(config):
+            raise UserError(f"both arms are {served.told(config.engine.server)}, so that they differ in nothing; give "
+                            "the other one with treatment.engine.server=COMMAND or ADDRESS")  # fmt: skip
         return
     if config.counters != "none":
         raise UserError(f"counters={config.counters} counts the kernels of one build and its settings; leave the "
@@ -112,7 +121,7 @@ def check_treatment(config: Config) -> None:
         raise UserError(f"method={config.method.name} and {PREFIX}{found.key}={found.became} are two differences "
                         f"between the arms, and a contrast has one; write method={PLAIN}, or give both arms the "
                         f"setting with engine.{found.key}={found.became}")  # fmt: skip
-    if not ENGINES[config.model.engine].peers:
+    if not ENGINES[config.model.engine].trials:
         raise UserError(f"{found.words}: model.engine={config.model.engine} has no builds and no such settings; leave "
                         "the treatment out, or model.engine")  # fmt: skip
     if is_apart(config) and config.measure.distribution and config.temperature:
@@ -129,7 +138,8 @@ def stored(config: Config, builds: Mapping[str, str]) -> dict[str, Any]:
     """What a cell's configuration says of the treatment: values, of a build its name by its files; and in words."""
     found = difference(config)
     assert found is not None, "only asked of a configuration with a treatment"
-    values = {key: builds[str(value)] if key == "build" else value for key, value in changes(config).items()}
+    values = {key: builds[str(value)] if key == "build" else served.told(str(value)) if key == "server" else value
+              for key, value in changes(config).items()}  # fmt: skip
     return {"engine": values, "declaration": found.as_dict()}
 
 

@@ -60,6 +60,7 @@ class StoredCell:
     pieces: Columns
     sharp: Columns
     launches: Columns
+    served: Columns
     note: str = ""
     """Why nothing proves that the files are as they were written; empty when they prove it."""
 

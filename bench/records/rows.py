@@ -16,14 +16,14 @@ from pti_loop.ledger import require as _require
 
 __all__ = [
     "ARMS", "SCHEMA", "STATUSES", "TABLES", "Count", "Draw", "Emit", "Launch", "Piece", "RecordError", "Round", "Run",
-    "Sharp", "Step", "columns",
+    "Served", "Sharp", "Step", "columns",
 ]  # fmt: skip
 
 SCHEMA = 3
 """Version of the record files. 1: runs, rounds, ledger, draws, steps, counts, facts; a table may be absent. 2: the
 method has its own parameters and its declaration, and the hashes of weights and files are beside the configuration; a
 column that has a default may be absent, a column that is not known may not be there. 3: status.json holds a manifest of
-the other files; the table `sharp` may be there."""
+the other files; the tables `sharp` and `served` may be there."""
 
 STATUSES = ("done", "failed", "unsupported")
 UNKNOWN = -1
@@ -219,10 +219,45 @@ class Launch:
         _require(not self.us < 0, f"a launch of '{self.kernel}' takes {self.us} us")
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One request to a server and what the server says of its answer. What it does not tell is -1, nan or empty."""
+
+    run: int
+    stream: int
+    sent_ns: int
+    """By the client's clock, which is that of the runs."""
+    first_ns: int
+    last_ns: int
+    finish_ns: int
+    events: int
+    """Pieces of the answer that came by themselves; an event is no token."""
+    told: int
+    """Tokens of the answer, as the server counts them."""
+    text: str
+    """A hash of the answer's text."""
+    n_prompt: int = UNKNOWN
+    n_cached: int = UNKNOWN
+    """Prompt tokens that the server did not evaluate."""
+    prompt_ms: float = math.nan
+    """The server's own time for the prompt, and the next for the answer behind its first token."""
+    answer_ms: float = math.nan
+    drafted: int = UNKNOWN
+    """Guesses that it made; a server that made none says nothing of them."""
+    accepted: int = UNKNOWN
+    starts: int = UNKNOWN
+    """Which start of its server answered, from 1; -1 where that was not started here."""
+
+    def __post_init__(self) -> None:
+        _require(self.sent_ns <= self.first_ns <= self.last_ns <= self.finish_ns,
+                 f"run {self.run}: the answer {self.stream} ends before it begins")  # fmt: skip
+        _require(self.accepted <= self.drafted, f"run {self.run}: more guesses accepted than made")
+
+
 def columns(record: type) -> list[str]:
     """Column names of a record class, in file order."""
     return [field.name for field in fields(record)]
 
 
 TABLES = {"runs": Run, "rounds": Round, "ledger": Emit, "draws": Draw, "steps": Step, "counts": Count,
-          "sharp": Sharp, "pieces": Piece, "launches": Launch}
+          "sharp": Sharp, "pieces": Piece, "launches": Launch, "served": Served}

@@ -86,7 +86,7 @@ class Contrast:
                  open_arms: Callable[[Sequence[int]], Trial] | None = None) -> None:  # fmt: skip
         self.config, self.progress, self.prompts = config, progress, prompts
         self.order = random.Random(name)
-        self.plan = tasks(prompts, config, independent=config.method.spec.answers == "independent")
+        self.plan = self.planned(prompts)
         self.tasks: list[Task] = []
         self.baseline_first: list[bool] = []
         self.anew: set[int] = set()
@@ -111,8 +111,7 @@ class Contrast:
             facts["stopping"] = self._blocks(again, controlled)
             facts["untimed"] = self._untimed(further(self.prompts, self.config))
             self._carry(2)
-            if isinstance(self.arms, Arms):
-                run_kept(self.arms, self.carried, self.prompts, self.config.n_predict, self._kept)
+            self._run_kept()
             self._carried_last()
             facts["turns"] = {"chunk": self.config.measure.chunk if self.turning else 0, "arms": list(self.turning)}
             facts["engine"] = self.arms.facts()
@@ -127,6 +126,10 @@ class Contrast:
             if close:
                 self.arms.close()
         return self.result
+
+    def planned(self, prompts: list[Prompt]) -> list[Task]:
+        """Blocks of one pass."""
+        return tasks(prompts, self.config, independent=self.config.method.spec.answers == "independent")
 
     def _plan_pass(self) -> None:
         """Another block of every task of the plan, in an order of its own. Of these half begin with the baseline."""
@@ -217,6 +220,10 @@ class Contrast:
             self.arms.run("treatment", self._other_task(), seed=0, number=-1)
         task, seed = replace(self.carried, block=len(self.tasks)), self._seed(self.carried, 0)
         self._measure("carry", task, order, seed, self.config.n_predict)
+
+    def _run_kept(self) -> None:
+        if isinstance(self.arms, Arms):
+            run_kept(self.arms, self.carried, self.prompts, self.config.n_predict, self._kept)
 
     def _kept(self, order: int) -> None:
         """The carried prompt, with whatever the method has kept."""

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from bench.errors import UserError, is_own
 from bench.host import builds, device_lock, process_group
 from bench.host.device_lock import DeviceLocks
+from bench.plan import served
 from bench.plan.cells import Cell, cells
 from bench.plan.compose import compose_points
 from bench.plan.config import Config
@@ -32,6 +33,7 @@ from bench.plan.treatment import changes, is_apart, treated
 from bench.records.cells import check_writable, read_status, write_cell
 from bench.records.partial_cells import clear_leftovers
 from bench.run import engines
+from bench.run.served.program import check_servers, facts_of
 from bench.run.watch import LEAST_S, Watch
 from pti_loop.gguf.file import GgufFile
 
@@ -90,19 +92,22 @@ def prepare(overrides: Sequence[str], writes: bool = True) -> Plan:
             cpus.check_threads(threads)
         check_peers(config)
         engines.engine(config.model.engine).check_installed()
+        if served.is_served(config):
+            check_servers(config)
     weights = check_models(configs)
     environments: dict[str, dict[str, Any]] = {}
     planned: dict[str, Cell] = {}
     names = {build: str(builds.facts(build)["build"]) for build in _on_trial(configs)}
     # In the order of the points, which is that of their worth where somebody wrote an experiment.
-    for (engine, build), own in groupby(configs, lambda config: (config.model.engine, config.engine.build)):
+    for (engine, build), group in groupby(configs, _build_of):
+        own = list(group)
         key = f"{engine} {build}"
         if key not in environments:
-            facts = engines.engine(engine).build() if build == builds.STOCK else builds.facts(build)
+            facts = _engine_facts(engine, build, own[0].model.served)
             packages = ENGINES[engine].packages
             environments[key] = provenance.environment(first.machine or "", first.engine.threads, facts, packages)
         found = environments[key]
-        for cell in cells(list(own), root, found["machine"]["name"], found["engine"]["build"], weights, names):
+        for cell in cells(own, root, found["machine"]["name"], found["engine"]["build"], weights, names):
             planned.setdefault(cell.id, cell)
     return list(planned.values()), configs, environments
 
@@ -131,13 +136,24 @@ def _tell_points(count: int) -> None:
         print(f"{count} points to plan", flush=True)
 
 
-def _on_trial(configs: Sequence[Config]) -> list[str]:
-    """The builds that some treatment has in place of its baseline's."""
-    return list(dict.fromkeys(str(build) for config in configs if (build := changes(config).get("build"))))
+def _build_of(config: Config) -> tuple[str, str]:
+    """The engine, and which of its builds the baseline has."""
+    return config.model.engine, config.engine.server if served.is_served(config) else config.engine.build
 
 
 def _environment_of(cell: Cell) -> str:
-    return f"{cell.engine} {cell.builds.get('baseline', builds.STOCK)}"
+    return f"{cell.engine} {cell.builds.get(served.GIVEN) or cell.builds.get('baseline', builds.STOCK)}"
+
+
+def _engine_facts(engine: str, build: str, model: str) -> Mapping[str, Any]:
+    if engine == served.ENGINE:
+        return facts_of(build, model)
+    return engines.engine(engine).build() if build == builds.STOCK else builds.facts(build)
+
+
+def _on_trial(configs: Sequence[Config]) -> list[str]:
+    """The builds that some treatment has in place of its baseline's."""
+    return list(dict.fromkeys(str(build) for config in configs if (build := changes(config).get("build"))))
 
 
 def check_models(configs: Iterable[Config]) -> dict[Path, str]:
@@ -151,6 +167,9 @@ def check_models(configs: Iterable[Config]) -> dict[Path, str]:
     room = usable_memory()
     for config in configs:
         path = model_path(config)
+        if not served.needs_file(config):
+            weights[path] = served.name_digest(config.model.served)
+            continue
         if path not in files:
             try:
                 files[path] = gguf_file.read(path)
@@ -242,7 +261,9 @@ def run_cell(cell: Cell, environment: dict[str, Any], progress: Progress) -> dic
 
     KeyboardInterrupt ends the child and leaves no trace of the cell.
     """
-    if "treatment" in cell.builds or cell.config.get("treatment", {}).get("engine", {}).get("build"):
+    if cell.kind == served.KIND:
+        environment = environment | {"treatment": facts_of(cell.builds["treatment"], _served_model(cell))}
+    elif "treatment" in cell.builds or cell.config.get("treatment", {}).get("engine", {}).get("build"):
         environment = environment | {"treatment": builds.facts(cell.builds.get("treatment", builds.STOCK))}
     # Points of a sweep may differ in these.
     environment = environment | {"threads": cell.config["engine"]["threads"], "device": _device(cell)}
@@ -251,7 +272,7 @@ def run_cell(cell: Cell, environment: dict[str, Any], progress: Progress) -> dic
     job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path),
            "peers": cell.peers, "files": {key: str(path) for key, path in cell.files.items()},
            "builds": cell.builds, "together": _both_fit(cell), "folder": str(cell.folder.resolve()),
-           "environment": environment}  # fmt: skip
+           "environment": environment, "silence": progress.limit()}  # fmt: skip
     stamp = _stamp(cell)
     child = subprocess.Popen(
         [sys.executable, "-m", "bench.run.cell_process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -276,6 +297,10 @@ def run_cell(cell: Cell, environment: dict[str, Any], progress: Progress) -> dic
     return status
 
 
+def _served_model(cell: Cell) -> str:
+    return str(cell.config["model"].get("served") or "")
+
+
 def _build_environment(cell: Cell) -> dict[str, str]:
     """What the child needs to load the baseline's build, which is the treatment's where they share a process.
 
@@ -283,7 +308,7 @@ def _build_environment(cell: Cell) -> dict[str, str]:
     """
     from bench.run.worker import config_of
 
-    if is_apart(config_of(cell.config)):
+    if cell.kind == served.KIND or is_apart(config_of(cell.config)):
         return {}
     return builds.child_environment(builds.folder_of(cell.builds.get("baseline", builds.STOCK)))
 
@@ -294,6 +319,8 @@ def _both_fit(cell: Cell) -> bool:
     from bench.run.worker import config_of
     from pti_loop.gguf import file as gguf_file
 
+    if cell.kind == served.KIND:  # one server at a time, or those that are asked to be kept
+        return True
     room = memory.usable_memory()
     if _offloads(config_of(cell.config)):
         room = sum(int(gpu["memory_bytes"]) for gpu in provenance.gpus()) or room

@@ -27,6 +27,7 @@ from bench.plan.config import (
     TreatedEngineConfig,
     TreatmentConfig,
 )
+from bench.plan.served import is_address, is_served
 from bench.plan.treatment import is_apart, treated
 from bench.records.cells import write_cell
 from bench.run.arms import Around, Prompt
@@ -68,7 +69,14 @@ def measure_cell(job: dict[str, Any]) -> Measured:
     from bench.run.sharp import grade_sharp
     from pti_loop.gguf import file as gguf_file
 
-    config, file = job_config(job), gguf_file.read(job["model_path"])
+    config = job_config(job)
+    if is_served(config):
+        from bench.run.served.cell import measure_served
+
+        addresses = all(map(is_address, job["builds"].values()))
+        read = None if addresses else gguf_file.read(job["model_path"])
+        return measure_served(config, read, job, progress, _each_behind)
+    file = gguf_file.read(job["model_path"])
     if job["kind"] == "counters":
         return _count(config, file, job)
     if is_apart(config):
@@ -170,20 +178,10 @@ def check_builds(about: Mapping[str, About], environment: Mapping[str, Any]) -> 
 
 def readers(model: Model) -> tuple[Around, Callable[[], float] | None, str]:
     """What reads the sensors right after a run, the counter of joules where there is one, and what is not told here."""
-    from bench.host.clocks import Clocks
-    from bench.host.energy import Meter
-    from bench.host.neighbours import Neighbours
+    from bench.run.sensors import sensors
 
-    device = "gpu" if model.facts()["layers_offloaded"] else "cpu"
-    clocks, meter = Clocks(device), Meter(device)
-    neighbours = Neighbours(clocks.device)
-
-    def sample() -> tuple[float, ...]:
-        now, around, limits = clocks.sample(), neighbours.look(), meter.limits()
-        return (now.clock_mhz, now.temp_c, around.load, around.other_cpus, around.steal, around.gpu_others,
-                limits.power_w, limits.power_cap_w, limits.memory_mhz)  # fmt: skip
-
-    return sample, None if math.isnan(meter.joules()) else meter.joules, clocks.note
+    sample, meter, note = sensors("gpu" if model.facts()["layers_offloaded"] else "cpu")
+    return sample, None if math.isnan(meter.joules()) else meter.joules, note
 
 
 def _best(speed: dict[str, Any], again: dict[str, Any]) -> dict[str, Any]:
@@ -227,7 +225,11 @@ def tokenized(model: Model, config: Config) -> list[Prompt]:
                 f"prompt '{prompt.id}' has {len(prompt.tokens)} tokens; with n_predict={config.n_predict} a stream "
                 f"needs {need} and engine.n_ctx={config.engine.n_ctx}; set engine.n_ctx={need}"
             )
-    return [replace(prompt, tokens=behind(prompt.tokens, prompts, config.depth)) for prompt in prompts]
+    return _each_behind(prompts, config.depth)
+
+
+def _each_behind(prompts: list[Prompt], depth: int) -> list[Prompt]:
+    return [replace(prompt, tokens=behind(prompt.tokens, prompts, depth)) for prompt in prompts]
 
 
 def behind(tokens: Sequence[int], prompts: Sequence[Prompt], depth: int) -> tuple[int, ...]:
@@ -315,7 +317,8 @@ def run(job: dict[str, Any]) -> int:
     environment = job["environment"] | {"time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     write_cell(
         Path(job["folder"]), config=job["config"], env=environment,
-        status=status, facts=facts, tables=tables, log=facts.pop("log", None) or engine_log(),
+        status=status, facts=facts, tables=tables,
+        log=_FOLDER.sub("", facts.pop("log", "")) or engine_log(),
     )  # fmt: skip
     return 0
 

@@ -244,8 +244,9 @@ def _tools() -> Iterator[Finding]:
     from pti_loop.hf import load
 
     peers = peer_build.found(Path(sys.prefix))
-    for name in peer_build.PEERS:
-        missing = "not here: figures are not checked against it; run `make peers`"
+    for name in peer_build.PROGRAMS:
+        lost = "figures are not checked against it" if name in peer_build.PEERS else "no server can be on trial"
+        missing = f"not here: {lost}; run `make peers`"
         yield Finding(name, True if name in peers else None, str(peers.get(name, missing)))
     absent = load.missing()
     lacks = f"not here ({', '.join(absent)}): model.engine=hf cannot run; run `{load.INSTALL}`"

@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", help="also install the packages of this model of configs/model")
     parser.add_argument("--extra", help="also install an optional extra of pyproject.toml, such as hf")
     parser.add_argument("--kernels", help="build the engine with kernels of this project: packed (cuda only), or stock")
-    parser.add_argument("--peers", action="store_true", help="also build llama-bench and llama-batched-bench")
+    parser.add_argument("--peers", action="store_true", help="also build llama-bench, its batched kin and llama-server")
     return parser
 
 

@@ -31,6 +31,7 @@ class Cell:
     pieces: pd.DataFrame = field(default_factory=lambda: frame("pieces", []))
     sharp: pd.DataFrame = field(default_factory=lambda: frame("sharp", []))
     launches: pd.DataFrame = field(default_factory=lambda: frame("launches", []))
+    served: pd.DataFrame = field(default_factory=lambda: frame("served", []))
     machine: str = "box"
     cell: str = "0123456789ab"
     note: str = ""

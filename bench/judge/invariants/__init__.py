@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bench.judge.findings import OK, VOID, WARNING, Control, rerun
 from bench.judge.invariants.inputs import recomputed_id
-from bench.judge.tables import CONTRAST, CONTRASTS, COUNTERS, PROFILE, TRIAL, named
+from bench.judge.tables import CONTRAST, CONTRASTS, COUNTERS, PROFILE, SERVED, TRIAL, named
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -40,11 +40,12 @@ class Invariant:
         return check(case)
 
 
-BOTH = (*CONTRASTS, PROFILE)
-EVERY = (*BOTH, COUNTERS)
+TIMED = (*CONTRASTS, SERVED)
+"""Kinds of contrast that have runs; what is about rounds is asked of `CONTRASTS` alone."""
+EVERY = (*TIMED, PROFILE, COUNTERS)
 INVARIANTS = (
     Invariant("rows", "rows:rows_make_sense", "every row could have been written: no negative time, no more accepted "
-              "than verified than drafted, rounds numbered from 0, parts of a round within its total", BOTH),
+              "than verified than drafted, rounds numbered from 0, parts of a round within its total", EVERY),
     Invariant("id", "inputs:id_is_the_hash", "the cell is called by the hash of its configuration, weights and build",
               EVERY),
     Invariant("machine", "inputs:machines_agree", "folder, configuration and provenance name one machine, and layers "
@@ -59,26 +60,26 @@ INVARIANTS = (
     Invariant("once", "settings:facts_fit", "the bandwidth is one that was read, and a step reads no more than the "
               "file has", EVERY),
     Invariant("seconds", "settings:seconds_cover_the_runs", "the windows of all runs lie within the time that the cell "
-              "took"),
+              "took", TIMED),
     Invariant("prompts", "settings:prompts_as_configured", "a prompt has as many tokens in every run, and no more than "
               "its text has bytes"),
-    Invariant("vocabulary", "settings:tokens_of_the_vocabulary", "no token is beyond the model's vocabulary"),
+    Invariant("vocabulary", "settings:tokens_of_the_vocabulary", "no token is beyond the model's vocabulary", TIMED),
     Invariant("blocks", "plan:blocks_as_configured", "there are the blocks that were configured, each with its "
-              "prompts and classes, its arms twice, and the controls"),
+              "prompts and classes, its arms twice, and the controls", TIMED),
     Invariant("stopping", "plan:stopped_by_the_rule", "blocks that went on until they were enough ended where "
-              "their rule says"),
+              "their rule says", TIMED),
     Invariant("texts", "texts:untimed_as_configured", "texts that were decoded untimed are those that were configured, "
               "each to its full length"),
     Invariant("seeds", "plan:seeds_as_configured", "every run has the seed of its block and turn, and the length that "
-              "was asked for"),
+              "was asked for", TIMED),
     Invariant("windows", "times:windows_add_up", "a run's window is the time from its start to its end, without the "
-              "prefills in between"),
+              "prefills in between", TIMED),
     Invariant("rounds", "times:rounds_fill_the_window", "the rounds of a run last no longer than its window, and fill "
               "it"),
     Invariant("emits", "times:emits_in_their_rounds", "every token came out within its run's window, after the rounds "
               "before its own and before those behind it"),
     Invariant("sequence", "pieces:runs_follow_each_other", "runs do not overlap, and follow each other as they are "
-              "numbered"),
+              "numbered", TIMED),
     Invariant("turns", "pieces:turns_are_told", "turns that runs took at once add up to their windows, do not overlap, "
               "come in the order of their runs, and fill the time"),
     Invariant("decodes", "times:rounds_decode", "no round decodes in less than half of the baseline's quickest decode: "
@@ -87,7 +88,7 @@ INVARIANTS = (
               (CONTRAST,)),
     Invariant("trial", "inputs:difference_is_told", "what is on trial is what cell.yaml and env.json say: one setting, "
               "or a build whose name its files make", (TRIAL,)),
-    Invariant("clocks", "times:clocks_alike", "both arms ran at the same clock"),
+    Invariant("clocks", "times:clocks_alike", "both arms ran at the same clock", TIMED),
     Invariant("start", "rows:starts_come_first", "rounds of the start come first, guess nothing, and are as many in "
               "every run of an arm"),
     Invariant("emitted", "tokens:tokens_are_draws", "a round says one draw of its own an answer and the guesses that "
@@ -95,15 +96,15 @@ INVARIANTS = (
     Invariant("draws", "tokens:draws_are_there", "every guess that was verified is stored with the draw that it was "
               "compared with, and the draw is the token that came out"),
     Invariant("answers", "tokens:answers_as_asked", "a run says as many answers as it has prompts, each once and to "
-              "its full length"),
-    Invariant("verified", "tokens:verified", "what nothing confirmed is no answer"),
-    Invariant("compared", "tokens:compared", "every token that counts is compared with one of the baseline's"),
+              "its full length", TIMED),
+    Invariant("verified", "tokens:verified", "what nothing confirmed is no answer", TIMED),
+    Invariant("compared", "tokens:compared", "every token that counts is compared with one of the baseline's", TIMED),
     Invariant("plain", "tokens:plain_decodes_plainly", "a baseline guesses nothing and decodes one row a token, and a "
               "method that declares no guesses makes none"),
     Invariant("replays", "grades:replays_fit", "replays have the positions of their answers, disagree no more often, "
               "and disagree where the arm's replay prefers its own token"),
     Invariant("grades", "grades:grades_are_the_ledgers", "each answer's stored first difference is that of the "
-              "ledgers, and each answer has one"),
+              "ledgers, and each answer has one", TIMED),
     Invariant("f16", "sharp:sharp_is_told", "the grade on F16 weights is there where it was asked for, whole, and "
               "that of what was said on them"),
     Invariant("repeats", "sameness:repeats_repeat", "at temperature 0 an arm says and drafts the same both times"),
@@ -119,6 +120,17 @@ INVARIANTS = (
               "do not", severity=WARNING),
     Invariant("temperature", "sameness:collisions_fit", "draws have a collision probability above temperature 0, and "
               "none at it"),
+    Invariant("servers", "served:difference_is_told", "what is on trial is what cell.yaml and env.json say: one option "
+              "of a server, or another server", (SERVED,)),
+    Invariant("requests", "served:requests_are_told", "each answer of a server is told of once, with the tokens and "
+              "the window of its run", (SERVED,)),
+    Invariant("own_times", "served:own_times_fit", "a server's own times lie within those that its client waited",
+              (SERVED,)),
+    Invariant("said", "served:texts_are_the_hashes", "equal ids have equal texts, and texts that are said to be equal "
+              "are", (SERVED,)),
+    Invariant("same_again", "served:repeats_repeat", "a fresh server says the same text to one prompt each time, asked "
+              "alone", (SERVED,)),
+    Invariant("by", "served:compared_as_told", "answers that were compared by ids have them, and no others", (SERVED,)),
     Invariant("passes", "profiles:passes_are_there", "every width was timed in every pass", (PROFILE,)),
     Invariant("bound", "profiles:below_the_bound", "no step reads the weights faster than the memory was seen to be "
               "read", (PROFILE,)),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.judge.measure.tokens import arrays
+from bench.judge.tables import SERVED
 from bench.records.arms import ARMS, COUNTED, SHARP_ARMS
 from pti_loop.ledger import PHASES, SOURCES
 
@@ -25,10 +27,11 @@ NOT_BELOW_0 = {
     "counts": ("group", "position", "count"),
     "pieces": ("run", "turn", "start_ns", "round"),
     "sharp": ("stream", "position", "token"),
+    "served": ("run", "stream", "sent_ns", "events"),
 }
 ABOVE_0 = {
     "runs": ("n_predict", "decode_window_ns"), "rounds": ("width", "total_ns"), "draws": ("depth",),
-    "steps": ("width", "decode_ns"),
+    "steps": ("width", "decode_ns"), "served": ("told",),
 }  # fmt: skip
 WORDS = {
     ("runs", "arm"): ARMS, ("rounds", "phase"): PHASES, ("ledger", "source"): SOURCES,
@@ -41,6 +44,8 @@ def rows_make_sense(case: Case) -> str | None:
     """The first row that its class would refuse, as a sentence."""
     tables = {name: arrays(getattr(case.cell, name)) for name in NOT_BELOW_0}
     for name, table in tables.items():
+        if name == "runs" and case.kind == SERVED:  # a server need not tell what it evaluated
+            table = table | {"n_prompt_evaluated": np.maximum(table["n_prompt_evaluated"], 0)}
         if len(next(iter(table.values()))) and (fault := _columns(name, table) or _TOGETHER[name](table)):
             return fault
     return None
@@ -141,9 +146,18 @@ def _pieces(table: Table) -> str | None:
     return None
 
 
+def _served(table: Table) -> str | None:
+    times = [table[name] for name in ("sent_ns", "first_ns", "last_ns", "finish_ns")]
+    if any((later < earlier).any() for earlier, later in pairwise(times)):
+        return "served: an answer ends before it begins"
+    if (table["accepted"] > table["drafted"]).any():
+        return "served: a server accepts more guesses than it made"
+    return None
+
+
 def _nothing(table: Table) -> str | None:
     return None
 
 
 _TOGETHER = {"runs": _runs, "rounds": _rounds, "ledger": _ledger, "draws": _draws, "steps": _steps, "counts": _counts,
-             "sharp": _nothing, "pieces": _pieces}  # fmt: skip
+             "sharp": _nothing, "pieces": _pieces, "served": _served}  # fmt: skip

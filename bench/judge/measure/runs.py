@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.judge.measure.tokens import RunCounts, arrays, count_runs, owners
+from bench.judge.measure.tokens import RunCounts, arrays, count_runs, owners, told_counts
+from bench.judge.tables import SERVED
 from bench.records.arms import PLAIN
 from pti_loop.ledger import RecordError
 
@@ -59,6 +60,8 @@ class RunTable:
     draws: dict[str, np.ndarray]
     made: np.ndarray | None = None
     """Which set of contexts each run ran in, from 0; None where the records do not tell."""
+    at_once: bool = False
+    """Whether a plain arm, too, decodes its answers at the same time."""
 
     @cached_property
     def context(self) -> np.ndarray:
@@ -68,7 +71,8 @@ class RunTable:
     @cached_property
     def concurrent(self) -> np.ndarray:
         """Answers that were decoded at the same time."""
-        return np.where(self.any_of(PLAIN), 1, np.maximum(self.tokens.streams, 1))
+        streams = np.maximum(self.tokens.streams, 1)
+        return streams if self.at_once else np.where(self.any_of(PLAIN), 1, streams)
 
     @cached_property
     def rate(self) -> np.ndarray:
@@ -173,6 +177,10 @@ def run_table(cell: StoredCell) -> RunTable:
         return np.bincount(owner, weights=values, minlength=size)
 
     startup, seconds, rebuilt = totals(turns, size)
+    served = cell.config.get("kind") == SERVED
+    counts = count_runs(emits, ids, (turns["run"][started], turns["round"][started]))
+    if served and not len(emits["run"]):
+        counts = told_counts(cell, ids)
     table = RunTable(
         run=ids,
         **{name: runs[name].astype(str) for name in ("arm", "prompt", "prompt_class")},
@@ -180,7 +188,7 @@ def run_table(cell: StoredCell) -> RunTable:
         clock_mhz=runs["clock_mhz"].astype(float),
         window=runs["decode_window_ns"] * 1e-9,
         draft_prefill=_known_seconds(runs.get("draft_prefill_ns"), size),
-        tokens=count_runs(emits, ids, (turns["run"][started], turns["round"][started])),
+        tokens=counts,
         rounds=np.bincount(owner, minlength=size),
         startup_rounds=np.bincount(owner[started], minlength=size),
         startup_seconds=startup,
@@ -191,8 +199,9 @@ def run_table(cell: StoredCell) -> RunTable:
         turns=turns,
         draws=draws,
         made=runs["context"].astype(np.int64) if "context" in runs else None,
+        at_once=served,
     )
-    _check(table)
+    _check(table, served)
     return table
 
 
@@ -214,7 +223,7 @@ def totals(turns: dict[str, np.ndarray], size: int) -> tuple[np.ndarray, dict[st
     return startup, seconds, total(turns["draft_ns"] * 1e-9 * (turns["redecoded"] > 0))
 
 
-def _check(table: RunTable) -> None:
+def _check(table: RunTable, served: bool) -> None:
     for arm in ("baseline", "treatment"):
         if not table.of(arm).any():
             raise RecordError(f"no run of arm '{arm}', so there is nothing to compare")
@@ -226,7 +235,7 @@ def _check(table: RunTable) -> None:
             f"{table.window[index]:g} s, so it has no rate; use n_predict of 2 or more"
         )
     idle = np.flatnonzero(table.rounds == 0)
-    if len(idle):
+    if len(idle) and not served:
         raise RecordError(f"run {table.run[idle[0]]} ({table.arm[idle[0]]}) has tokens, but no round that made them")
 
 

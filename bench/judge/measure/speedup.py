@@ -53,14 +53,14 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
             divisor = np.log(table.concurrent) if scope == ANSWER else np.zeros(len(table.run))
             found = both(design, np.log(table.rate) - divisor, noise, by_text, not case.arm.guesses, stopped)
             rows.append(SpeedUp(**case.of_arm, **shared, scope=scope, **_speeds(table, design, divisor),
-                                **_intervals(found), **_with_stalls(plain, design, divisor),
+                                **intervals(found), **_with_stalls(plain, design, divisor),
                                 **_against_solo(solo, np.log(table.rate) - divisor),
                                 **_all_wrong(table, mask, np.log(table.rate) - divisor),
                                 bound_tok_s=bound / (together if scope == ANSWER else 1)))  # fmt: skip
     return rows
 
 
-def _intervals(found: Both) -> dict[str, Any]:
+def intervals(found: Both) -> dict[str, Any]:
     """The ratio with both of its intervals, and which of them the row's own is."""
     told = found.told
     ends = {"ci": told, "noise": found.noise, "prompts": found.prompts}

@@ -90,7 +90,10 @@ class Settled:
 
 
 def settled(table: RunTable) -> Settled:
-    """The runs without stalls, and the stalls."""
+    """The runs without stalls, and the stalls. Without rounds nothing tells a stall from work."""
+    if not len(table.turns["run"]):
+        nothing = np.zeros(len(table.run))
+        return Settled(table, (), nothing, MOST, nothing, np.zeros(len(table.run), dtype=bool))
     order = np.lexsort((table.turns["round"], table.turns["owner"]))
     starts = np.concatenate([[0], np.cumsum(table.rounds)])
     total = table.turns["total_ns"][order].astype(float)

@@ -16,7 +16,7 @@ from pti_loop.ledger import RecordError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bench.records.cells import Columns
+    from bench.records.cells import Columns, StoredCell
 
 FINE, DUPLICATE, OVER, GAP = "distinct", "duplicate", "over_requested", "gap"
 TIMELINE_POINTS = 200
@@ -168,6 +168,17 @@ def count_runs(emits: Columns, runs: np.ndarray, startup: tuple[np.ndarray, np.n
         startup=tally(counts[_inside(emits, startup)[counts]]),
         unverified=tally(kept[~sure & ~prefill[kept]]),
     )
+
+
+def told_counts(cell: StoredCell, runs: np.ndarray) -> RunCounts:
+    """Tokens as servers count them, for a cell whose servers give no ids and which has no ledger."""
+    rows = arrays(cell.served)
+    owner, size = owners(runs, rows["run"]), len(runs)
+    streams = np.bincount(owner, minlength=size)
+    told = np.bincount(owner, weights=rows["told"], minlength=size).astype(np.int64)
+    nothing = np.zeros(size, dtype=np.int64)
+    return RunCounts(counted=told - streams, distinct=told - streams, first=streams, duplicates=nothing,
+                     conflicts=nothing, gaps=nothing, streams=streams, startup=nothing, unverified=nothing)  # fmt: skip
 
 
 def timeline(emits: Columns, start_ns: int, points: int = TIMELINE_POINTS) -> dict[str, np.ndarray]:

@@ -11,8 +11,10 @@ import numpy as np
 
 from bench.judge.findings import origin
 from bench.judge.measure.layout import contrast_design
+from bench.judge.measure.served import compared_by, trial_columns
 from bench.judge.measure.speedup import speedup_rows
 from bench.judge.measure.tokens import arrays
+from bench.judge.tables import SERVED
 from bench.judge.tables.trial import Energy, Trial
 
 if TYPE_CHECKING:
@@ -22,22 +24,26 @@ SHARED = ("prompt_class", "scope", "tok_s", "baseline_tok_s", "speedup", "ci_low
           "noise_high", "prompts_low", "prompts_high", "plain_speedup", "again", "lossless", "identical_share",
           "answers_graded", "direction", "min_visible_effect", "n_blocks", "n_prompts", "n_units", "freedom",
           "units", "contexts")  # fmt: skip
+SERVERS = {"fresh": "a fresh server a run", "kept": "servers that are kept", "at addresses": "servers at addresses"}
+"""How servers were started, by what the record says."""
 
 
 def trial_rows(case: Case) -> list[Trial]:
-    """All rows of one trial."""
+    """All rows of one trial, of a build, a setting or a server."""
+    served = case.kind == SERVED
     told, known = case.difference, case.cell.facts.get("sides")
     own = case.cell.env.get("treatment") or case.cell.env.get("engine") or {}
     about = {**case.of_arm, "build": str(own.get("build", ""))}
     idle = arrays(case.cell.runs)["idle_cpus"].astype(float)
     prefill = contrast_design(case.runs)
     faster = prefill.ratio(-np.log(arrays(case.cell.runs)["prefill_ns"].astype(float))) if prefill else float("nan")
+    loaded = SERVERS.get(str(known), "") if served else f"each alone, {known}" if known else "one process"
     return [
         Trial(**about, **{name: row[name] for name in SHARED}, difference=told.get("key", ""), was=told.get("was", ""),
               became=told.get("became", ""), baseline_build=origin(case.cell)["build"], prefill_speedup=faster,
-              depth=int(case.cell.config.get("depth") or 0), loaded=f"each alone, {known}" if known else "one process",
+              depth=int(case.cell.config.get("depth") or 0), loaded=loaded, compared_by=compared_by(case),
               idle_cpus=float(np.nanmax(idle)) if np.isfinite(idle).any() else float("nan"))
-        for row in speedup_rows(case)
+        for row in (trial_columns(case) if served else speedup_rows(case))
     ]  # fmt: skip
 
 

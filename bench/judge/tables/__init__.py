@@ -15,9 +15,10 @@ from typing import Any
 from bench.errors import UserError, nearest
 from bench.judge.columns import Column, Row
 
-CONTRAST, TRIAL, PROFILE, COUNTERS, ANY = "contrast", "trial", "profile", "counters", "any"
+CONTRAST, TRIAL, SERVED, PROFILE = "contrast", "trial", "served", "profile"
+COUNTERS, ANY = "counters", "any"
 """Which cells a table asks: finished ones of a kind, or all there are, failed ones too. A trial is the contrast of a
-build or a setting of the engine."""
+build or a setting of the engine; one of servers has no rounds."""
 CONTRASTS = (CONTRAST, TRIAL)
 
 
@@ -41,7 +42,8 @@ class Table:
 _ROWS, _MEASURE, _CONTROLS = "bench.judge.tables", "bench.judge.measure", "bench.judge.controls"
 TABLES: dict[str, Table] = {
     "speedup": Table(f"{_ROWS}.contrast:SpeedUp", f"{_MEASURE}.speedup:speedup_rows"),
-    "trials": Table(f"{_ROWS}.trial:Trial", f"{_MEASURE}.trial:trial_rows", (TRIAL,), optional=True),
+    "trials": Table(f"{_ROWS}.trial:Trial", f"{_MEASURE}.trial:trial_rows", (TRIAL, SERVED), optional=True),
+    "servers": Table(f"{_ROWS}.served:ServerAnswers", f"{_MEASURE}.served:server_rows", (SERVED,), optional=True),
     "energy": Table(f"{_ROWS}.trial:Energy", f"{_MEASURE}.trial:energy_rows", CONTRASTS, optional=True),
     "stalls": Table(f"{_ROWS}.contrast:Stall", "bench.judge.controls.stalls:stall_rows", CONTRASTS),
     "contexts": Table(f"{_ROWS}.cell:Contexts", of=CONTRASTS, gathered_by="bench.judge.measure.again:readings",
@@ -88,6 +90,8 @@ CONTROLS = {
         f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
         f"{_MEASURE}.sampled_tokens:distribution_control",
     ),
+    SERVED: (_INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.served:served_conditions",
+             f"{_CONTROLS}.trial:limits"),
     PROFILE: (_INVARIANTS,),
     COUNTERS: (_INVARIANTS, f"{_MEASURE}.decode_counters:traffic"),
 }  # fmt: skip

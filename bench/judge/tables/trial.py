@@ -56,8 +56,10 @@ class Trial(ArmFact):
     n_units: int = column("units of the interval")
     freedom: float = column("degrees of freedom of the interval", default=1.0)
     units: str = column("what they are: prompts, blocks or replicate pairs")
-    loaded: str = column("whether both arms share a process, or have one each: loaded together or in turn",
-                         words="loaded")  # fmt: skip
+    loaded: str = column("whether both arms share a process, or have one each: loaded together or in turn; of servers "
+                         "whether each run had a fresh one", words="loaded")  # fmt: skip
+    compared_by: str = column("what answers were compared by: token ids, or text where a server gives no ids",
+                              words="compared by", default="token ids")  # fmt: skip
     contexts: float = column("sets of contexts of equal weight that the runs are spread over", default=1.0)
     idle_cpus: float = column("most CPU time a second that the waiting arm's process took beside a run", decimals=3,
                               words="waiting arm's CPUs", default=NAN)  # fmt: skip

@@ -24,7 +24,7 @@ from bench.report.page.section import (
     tabulate,
     unless_void,
 )
-from bench.report.page.trial_sections import energy, trials
+from bench.report.page.trial_sections import energy, servers, trials
 from bench.report.tables.arms import describe, is_void, of_all_prompts
 from bench.report.tables.conditions import CellIndex, condition
 from bench.report.tables.csv_files import Ordered
@@ -195,5 +195,5 @@ def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Sect
 def all_sections(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> list[Section]:
     makers = (speedup, stalls, round_time, step_cost, predictions, acceptance, distribution, domain, memory, controls,
               peers, failures)
-    return [*damaged(tables), *trials(tables, index), *(make(tables, index) for make in makers),
-            *energy(tables, index), provenance(tables, claims, index)]  # fmt: skip
+    return [*damaged(tables), *trials(tables, index), *servers(tables, index),
+            *(make(tables, index) for make in makers), *energy(tables, index), provenance(tables, claims, index)]

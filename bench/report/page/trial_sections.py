@@ -1,4 +1,4 @@
-"""The sections of the report about builds and settings on trial, and about energy.
+"""The sections of the report about builds, settings and servers on trial, and about energy.
 
 Knows nothing about files and templates. A report without such rows has no such section.
 """
@@ -22,19 +22,40 @@ def trials(tables: Ordered, index: CellIndex) -> list[Section]:
         *map(unless_void, shown("trials", "speedup")),
         unless_void(limits("trials", "speedup"), MISSING),
         *shown("trials", "speaks_of", "tok_s", "baseline_tok_s", "prefill_speedup", "min_visible_effect", "again",
-               "lossless", "identical_share", "baseline_build", "loaded", "idle_cpus"),
+               "lossless", "identical_share", "compared_by", "baseline_build", "loaded", "idle_cpus"),
         ("why void", lambda row: line(get(row, "void_reason") or "unspecified") if is_void(row) else "sound"),
         ("cells", ids_of),
     ]  # fmt: skip
     intro = (
         "Each row is about one difference between two arms that decode the same prompts in turn: another build of the "
-        "engine, or another of its settings. The ratio is that difference's and nothing else's, unless the arm also "
-        "names a method. The build in the line of conditions is the one on trial; the baseline's stands in the row. "
+        "engine, another of its settings, or another server. The ratio is that difference's and nothing else's, unless "
+        "the arm also names a method. The build in the line of conditions is that on trial; the baseline's stands in "
+        "the row. "
         "*output* compares the two texts: a difference is a near tie where it is smaller than what one row more in a "
         "decode of the baseline moves."
     )
     made = by_group(rows, columns, index, "trials.csv")
-    return [Section("trials", "Builds and settings on trial", intro, "No trial.", made, ("trials",))]
+    return [Section("trials", "Builds, settings and servers on trial", intro, "No trial.", made, ("trials",))]
+
+
+def servers(tables: Ordered, index: CellIndex) -> list[Section]:
+    """What servers say of their answers beside what a client saw, and what one does that is asked again."""
+    rows = tables.rows("servers")
+    if not rows:
+        return []
+    columns: list[Column] = [
+        *shown("servers", "short"), ("arm", lambda row: with_role(row, index)),
+        *shown("servers", "when", "runs", "tok_s", "own_tok_s", "over_first", "drafted", "accepted", "acceptance",
+               "prefill_ms", "own_prompt_ms", "cached", "started", "compared_by"),
+        ("cells", ids_of),
+    ]  # fmt: skip
+    intro = (
+        "Rates are of tokens behind the first: by the client's clock, and by the server's own times. The ratio of a "
+        "trial rests on the rows *blocks* alone. Below them one prompt is asked again: a rate that rises with its "
+        "guesses there is a replay of the answer before, and no speed of the server. A server that made no guess says "
+        "nothing of any, and none tells its rounds, so what a step costs there is not known."
+    )
+    return [Section("servers", "Servers", intro, "No server.", by_group(rows, columns, index, "servers.csv"))]
 
 
 def energy(tables: Ordered, index: CellIndex) -> list[Section]:

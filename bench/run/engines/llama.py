@@ -45,7 +45,7 @@ def _uses_head(config: Config) -> bool:
     return bool(METHODS[config.method.name].needs(settings).get("hidden", False))
 
 
-def sizes(model: Model, file: GgufFile, config: Config) -> dict[str, Any]:
+def sizes(model: Model | None, file: GgufFile, config: Config) -> dict[str, Any]:
     """What the weights and the memory of a sequence take, in bytes: as in the file."""
     return {
         "quantization": file.quantization, "tensor_bytes": file.tensor_bytes, "step_bytes": file.step_bytes,
