@@ -25,6 +25,7 @@ from bench.report.tables import verdicts
 from bench.report.tables.conditions import CellIndex, condition
 from bench.report.tables.csv_files import FILES, Ordered, write_tables
 from bench.report.tables.files import open_folder, write_file
+from bench.report.tables.printed import write_printed
 from bench.report.tables.values import Row, cells_of, line, number, plain, scope_of
 
 TEMPLATES = Path(__file__).parent
@@ -53,7 +54,7 @@ def write_report(
         tables = Ordered(findings)
         index = CellIndex.of(tables)
         drawings = started(tables, claims, index, out / "figures", pool) if figures else list
-        written = write_tables(tables, claims, out)
+        written = write_tables(tables, claims, out) + write_printed(tables, claims, index, out)
         contents = _contents(tables, claims, index)
         traces = getattr(findings, "traces", None) or []
         written.append(write_page(tables, claims, traces, out, Place.of(results, out), summary))
