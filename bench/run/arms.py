@@ -33,8 +33,10 @@ from pti_loop.speculative import AGAIN
 from pti_loop.state_probe import cheapest, probe
 from pti_loop.tally import Tally
 
-REFERENCE, PAIR = "reference", 2
-"""The baseline's settings in the treatment's shape; of plain decoding two rows, the least that rounds otherwise."""
+REFERENCE, BATCH = "reference", 32
+"""The baseline's settings, taking a text in pieces of so many tokens as it takes a prompt: by other kernels than one
+token, and nobody calls what it says then another model's. A card whose narrow decodes are equal to the last bit still
+rounds there."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,11 @@ def method_settings(config: Config) -> Settings:
     """A method's parameters for one run. The rollback may still be `auto`, which no loop knows."""
     values = resolve(config.method.name, config.method.parameters)
     return Settings(config.streams, config.n_predict, str(values.get("rollback", "rewind")), values)
+
+
+def reference(config: Config) -> Shape:
+    """How the reference takes a text: in pieces as wide as a decode of the baseline may be."""
+    return Shape(min(BATCH, config.engine.n_batch, config.engine.n_ubatch), "tokens")
 
 
 def find_rollback(model: Model, spec: ContextSpec, method: Method, settings: Settings,
@@ -195,7 +202,7 @@ class Arms:
     @property
     def reference(self) -> Shape:
         """The shape that the baseline's own rounding is measured in where a build or a setting is on trial."""
-        return self.shape if self.shape.width > 1 else Shape(PAIR, "tokens")
+        return reference(self.config)
 
     @property
     def shape(self) -> Shape:
@@ -205,7 +212,7 @@ class Arms:
     def replay(self, arm: str, prompt: Sequence[int], tokens: Sequence[int], shape: Shape) -> Iterator[np.ndarray]:
         """Logits before each token of an answer, decoded on the arm's context in this shape.
 
-        `REFERENCE` is a context of the baseline's settings that takes the treatment's shape.
+        `REFERENCE` is a context of the baseline's settings that takes the text in pieces.
         """
         return self._kept_rows.replay(self.probe(arm), prompt, tokens, shape)
 
@@ -217,9 +224,8 @@ class Arms:
         """A context like the arm's that keeps its logits, for replays: its own, unless that samples in the engine."""
         if arm == REFERENCE:
             if arm not in self._contexts:
-                narrow = context_spec(self.config, 1, PAIR)
-                wide = narrow if self.shape.width == 1 else fit(self.method, narrow, self.settings)
-                self._contexts[arm] = self.model.context(replace(wide, sampler="host"))
+                spec = context_spec(self.config, 1, self.reference.width)
+                self._contexts[arm] = self.model.context(replace(spec, sampler="host"))
             return self._contexts[arm]
         own = self.context(arm)
         if own.spec.sampler == "host":

@@ -24,7 +24,7 @@ import numpy as np
 from bench.host import process_group
 from bench.plan.config import Config
 from bench.records.rows import Piece, Run
-from bench.run.arms import OF_BASELINE, PAIR, REFERENCE, Task
+from bench.run.arms import OF_BASELINE, REFERENCE, Task, reference
 from bench.run.replay import Shape
 from bench.run.side_words import END, FAULT, ROW, About, Opened
 from pti_loop.engine import EngineError
@@ -228,7 +228,7 @@ class Sides:
     @property
     def reference(self) -> Shape:
         """The shape that the baseline's own rounding is measured in."""
-        return self.shape if self.shape.width > 1 else Shape(PAIR, "tokens")
+        return reference(self.config)
 
     @property
     def answers(self) -> int:

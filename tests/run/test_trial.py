@@ -57,11 +57,12 @@ def stored(tmp_path: Path, settings, result, env=None, builds=None):
 class Half:
     """Arms of two models, as two builds are: the treatment takes `share` of the time, and may say other tokens."""
 
-    def __init__(self, text, settings, share=0.5, **faults) -> None:
+    def __init__(self, text, settings, share=0.5, seed=0, **faults) -> None:
         self.clock = FakeModel(step_ns=lambda w: 10 * MS)
         sides = {"baseline": 1.0, "treatment": share}
         self.sides = {
-            name: Arms(FakeModel(step_ns=lambda w, part=part: int(part * 10 * MS)), settings, text,
+            name: Arms(FakeModel(step_ns=lambda w, part=part: int(part * 10 * MS),
+                                 seed=seed if name == "treatment" else 0), settings, text,
                        lambda: (2000.0, 50.0), None, ("baseline", "again") if name == "baseline" else ("treatment",))
             for name, part in sides.items()
         }  # fmt: skip
@@ -169,7 +170,20 @@ def test_energy_is_told_an_arm_and_a_token(build_cell):
 
 
 def test_a_grade_rests_on_what_the_width_moves_and_not_on_what_is_on_trial(build_cell):
-    assert build_cell.facts["noise"]["widths"] == [1, 2] and build_cell.facts["noise"]["of"] == "reference"
+    assert build_cell.facts["noise"]["widths"] == [1, 32] and build_cell.facts["noise"]["of"] == "reference"
+
+
+def test_a_build_that_says_other_tokens_is_divergent_and_its_cell_is_sound(tmp_path):
+    settings = on_trial(build="native")
+    result = measured(settings, lambda text: Half(text, settings, seed=1))
+    result.facts["sides"] = "together"
+    left = [row for row in result.facts["lossless"] if row["first_difference"]]
+    assert any(row["first_difference"]["gap_arm"] > 0 for row in left)
+    assert all(row["arm_forced"]["disagreements"] and not row["teacher_forced"]["disagreements"] for row in left)
+    env = {"treatment": {"build": OTHER, "libraries": FILES, "llama_cpp_commit": ""}}
+    findings = judge([stored(tmp_path, settings, result, env, {"native": OTHER})])
+    assert "replays" not in checks(findings)
+    assert {row.lossless for row in findings.trials} == {"divergent"}
 
 
 SHEET = """

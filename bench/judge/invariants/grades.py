@@ -60,7 +60,9 @@ def replays_fit(case: Case) -> str | None:
         positions, apart = int(forced.get("positions") or 0), int(forced.get("disagreements") or 0)
         if apart > positions or (full and positions > full):
             return f"{about} was replayed over {positions} positions with {apart} disagreements, and has {full}"
-        own = float(first.get("gap_arm") or 0.0)
+        # Where a build or a setting is on trial, what follows the text in the baseline's own two shapes is apart.
+        forced, own = row.get("arm_forced") or forced, float(first.get("gap_arm") or 0.0)
+        apart = int(forced.get("disagreements") or 0)
         if own > 0 and (not apart or float(forced.get("worst_gap") or 0.0) < own):
             return f"{about} has a replay that prefers the arm's token by {own:.3g}, and disagrees nowhere so far"
     return None
