@@ -41,6 +41,7 @@ build() {
   if ! { cmake -S "$tree" -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DGGML_CUDA=ON \
            "-DCMAKE_CUDA_ARCHITECTURES=$architectures" -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--exclude-libs,ALL \
            '-DCMAKE_INSTALL_RPATH=$ORIGIN' -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF \
+           -DGIT_EXE=OFF "-DLLAMA_BUILD_COMMIT=$(cat "$bundle/commit")" \
            -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF \
          && cmake --build "$tree/build" -j "$(nproc)" --target llama-bench llama-batched-bench; } >"$prefix/$name.log" 2>&1
   then

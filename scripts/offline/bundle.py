@@ -70,6 +70,7 @@ def _bundle(arguments: argparse.Namespace, pins: Pins) -> None:
         _pack(folder / "engine.tar.xz", _slim(llama, work / "slim"))
         if arguments.kernels:
             _pack(folder / f"engine-{arguments.kernels}.tar.xz", _changed(llama, pins, work / "changed"))
+    (folder / "commit").write_text(f"{pins.engine_commit}\n")
     _wheels(folder / "wheels", pins, arguments)
     for path in sorted(folder.rglob("*")):
         if path.is_file():
