@@ -10,7 +10,7 @@ from bench.judge.measure.differences import difference_rows
 from bench.records.cells import load_cell
 from tests.judge.judge_cells import case_of, guess_cell
 
-REFERENCE = Path(__file__).parents[3] / "results" / "reference"
+OWN = Path(__file__).parents[2] / "faults" / "cells"
 FIRST = {"position": 3, "token_baseline": 8, "token_arm": 9, "gap_baseline": 0.003, "gap_arm": 0.004,
          "quantity": "logit_gap"}  # fmt: skip
 
@@ -47,7 +47,7 @@ def test_a_difference_that_says_too_little_is_still_a_row() -> None:
 
 
 def test_rows_of_a_stored_cell_are_its_grades() -> None:
-    cell = load_cell(REFERENCE / "h200" / "35be86f1aadc")
+    cell = load_cell(OWN / "h200" / "35be86f1aadc")
     rows = difference_rows(case_of(cell))
     stored = [one for one in cell.facts["lossless"] if one["first_difference"]]
     assert len(rows) == len(stored) > 5

@@ -10,7 +10,7 @@ import pytest
 from bench.judge.measure.lossless import Rates, grade_answer, grade_arm, rates
 from bench.records.cells import load_cell
 
-REFERENCE = Path(__file__).parents[3] / "results" / "reference"
+OWN = Path(__file__).parents[2] / "faults" / "cells"
 NOISE = {"logit_gap": 0.01, "cdf": 1e-4, "positions": 64}
 
 
@@ -143,7 +143,7 @@ def test_noise_on_the_answers_own_prefix_counts_while_it_is_rounding(own, grade)
 
 def test_the_published_loop_is_divergent_above_temperature_0_since_it_takes_tokens_back() -> None:
     """Of the differences of this cell that no rounding explains each is a guess that the next round's draw replaced."""
-    cell = load_cell(REFERENCE / "h200" / "cf74b6f7f3af")
+    cell = load_cell(OWN / "h200" / "cf74b6f7f3af")
     runs, emits, taken_back = cell.runs, cell.ledger, 0
     for row in cell.facts["lossless"]:
         if row["arm"] != "treatment" or grade_answer(row, cell.facts["noise"]) != "divergent":
