@@ -226,3 +226,12 @@ def test_a_program_that_is_missing_or_may_not_run_is_refused(tmp_path: Path, mod
     config.peers.llama_batched_bench = str(path)
     with pytest.raises(UserError, match=r"peers.llama_batched_bench=.*build it with `make peers`"):
         check_peers(config)
+
+
+def test_a_result_that_the_program_s_own_log_lost_is_asked_for_again(tmp_path: Path) -> None:
+    """Seen of llama-batched-bench on a small model: exit code 0, and nothing printed."""
+    row = BATCHED.read_text().splitlines()[0]
+    quick = program(tmp_path, "quick", f"if len(open({str(tmp_path / 'log')!r}).readlines()) > 2: print({row!r})")
+    config = config_of(tmp_path, llama_batched_bench=quick)
+    assert peer_programs._batched_bench(config, MODEL, 1) == THEIRS["llama-batched-bench", 1]
+    assert len((tmp_path / "log").read_text().splitlines()) == 3
