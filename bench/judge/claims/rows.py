@@ -56,11 +56,12 @@ class Tables(Protocol):
     def ssq(self) -> Sequence[Row]: ...
 
 
-DEFAULTS: Mapping[str, Any] = {"prompt_class": "all", "depth": 0, "layout": "sequences"}
-"""What a row must be when the claim says nothing: all prompts together, all depths pooled, one token a sequence."""
+DEFAULTS: Mapping[str, Any] = {"prompt_class": "all", "depth": 0, "layout": "sequences", "kv_unified": False}
+"""What a row must be when the claim says nothing: all prompts together and behind no other text, guesses at all depths
+pooled, one token a sequence, a cache for each."""
 
 DEFAULTS_OF: dict[str, Mapping[str, Any]] = {
-    "trials": {"prompt_class": "all", "depth": 0},
+    "trials": {"prompt_class": "all", "depth": 0, "kv_unified": False},
     "domain": {**DEFAULTS, "signal": "acceptance", "window": 0},
     "kernels": {"cache": "cold"},
     "counters": {"helper": False, "of": "launch"},

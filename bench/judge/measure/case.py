@@ -167,6 +167,7 @@ class Case:
         conditions = {
             **arm.parameters, **shared["conditions"], "parameters": dict(arm.parameters), "guesses": arm.guesses,
             "plain": arm.plain, "label": self._named(arm.label), "n_predict": self.cell.config.get("n_predict"),
+            "depth": int(self.cell.config.get("depth") or 0),
         }  # fmt: skip
         return {
             **shared, "conditions": conditions, "method": arm.method, "short": self._named(arm.short),
