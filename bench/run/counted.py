@@ -37,7 +37,7 @@ WARM_UP = 3
 WARM_UP_COUNTED = 1
 """Fewer than those that count under a profiler, so that these are the longest tail of alike decodes."""
 BUDGET_S = 240.0
-"""After which no further width is begun under a profiler."""
+"""A pass: after which no further width is begun under a profiler."""
 LIMIT_S = 600.0
 NO_GRAPHS = {"GGML_CUDA_DISABLE_GRAPHS": "1"}
 """Under a profiler kernels are launched one by one; the same without one tells what that changes."""
@@ -89,7 +89,7 @@ def _counted(child: _Child, tool: Profiler, path: str,
     for place, width in enumerate(widths):
         child.label, child.share = f"{tool.name}, width {width}", 0.2 + 0.8 * place / len(widths)
         spent = time.monotonic() - began
-        if spent > BUDGET_S:
+        if spent > BUDGET_S * len(tool.passes):
             left_out.append({"width": width, "reason": f"the {tool.name} runs before took {spent:.0f} s"})
             continue
         try:

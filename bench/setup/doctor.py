@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.errors import UserError
 from bench.host.pins import ROOT
-from bench.setup import setup
+from bench.setup import rocm, setup
 from pti_loop.user_cache import user_cache
 
 DECODE_TIMEOUT_S = 300
@@ -113,11 +114,21 @@ def _engine() -> Iterator[Finding]:
         if backend not in facts["backends"]:
             text = f"the engine is built without {backend}, so the {gpu['name']} is not used"
             yield Finding("gpu", None, f"{text}; run `make setup BACKEND={backend.lower()}`")
+            if backend == "HIP":
+                yield _rocm()
+
+
+def _rocm() -> Finding:
+    """Whether ROCm has what a build with HIP needs."""
+    try:
+        rocm.check_rocm()
+    except UserError as error:
+        return Finding("rocm", None, str(error))
+    return Finding("rocm", True, f"{rocm.root()} has what a build needs")
 
 
 def _builds(model: Path | None) -> Iterator[Finding]:
     """The builds of `builds/`, each loaded and tried in child processes. None of them is needed."""
-    from bench.errors import UserError
     from bench.host import builds
 
     for name, folder in builds.listed().items():

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.durations import clock_text
 from bench.errors import UserError
-from bench.setup import toolchain
+from bench.setup import rocm, toolchain
 
 if TYPE_CHECKING:  # read when they are needed, after the check that this Python is new enough for them
     from bench.host.pins import Pins
@@ -155,7 +155,10 @@ def _check_machine(pins: Pins, venv: Path, backend: str, native: bool) -> None:
     build_settings(pins, backend, native)  # an unknown backend is an error before anything else is looked at
     toolchain.check_venv_module()
     toolchain.compiler()
-    toolchain.check_gpu_compiler(backend)
+    if backend == "hip":
+        rocm.check_rocm([target for target in toolchain.gpu_architectures(backend).split(";") if target])
+    else:
+        toolchain.check_gpu_compiler(backend)
     toolchain.check_disk(venv, backend)
     foreign = venv.exists() and not (venv / "pyvenv.cfg").exists()
     if foreign and any(path.name not in (LOCK, LOG) for path in venv.iterdir()):
@@ -272,10 +275,7 @@ def build_environment(environ: Mapping[str, str]) -> dict[str, str]:
         print("CMAKE_ARGS and SKBUILD_* are ignored; the build's settings are in pyproject.toml")
     env = {name: value for name, value in environ.items() if name not in dropped}
     env.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(toolchain.build_jobs()))
-    if not env.get("HIPCXX") and shutil.which("hipconfig"):
-        home = toolchain.first_line(["hipconfig", "-l"])
-        env.update({"HIPCXX": f"{home}/clang", "HIP_PATH": toolchain.first_line(["hipconfig", "-R"])} if home else {})
-    return env
+    return rocm.for_build(env)
 
 
 def _site_packages(venv: Path) -> Path:

@@ -61,7 +61,7 @@ def compiler(environ: Mapping[str, str] = os.environ) -> str:
 
 def check_gpu_compiler(backend: str, environ: Mapping[str, str] = os.environ) -> None:
     """Raise `UserError` when the backend's own compiler is missing."""
-    tool, home = {"cuda": ("nvcc", "CUDACXX"), "hip": ("hipcc", "HIPCXX")}.get(backend, ("", ""))
+    tool, home = {"cuda": ("nvcc", "CUDACXX")}.get(backend, ("", ""))
     if tool and not environ.get(home) and not shutil.which(tool, path=environ.get("PATH")):
         raise UserError(
             f"backend '{backend}' needs {tool}, which is not on the PATH; add its folder to PATH, or run "

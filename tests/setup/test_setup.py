@@ -104,8 +104,8 @@ def test_what_is_missing_is_a_sentence(tmp_path: Path, monkeypatch: pytest.Monke
         toolchain.compiler({"PATH": str(tmp_path)})
     with pytest.raises(UserError, match="CXX names, 'nope'"):
         toolchain.compiler({"PATH": os.environ["PATH"], "CXX": "nope"})
-    with pytest.raises(UserError, match="needs hipcc"):
-        toolchain.check_gpu_compiler("hip", {"PATH": str(tmp_path)})
+    with pytest.raises(UserError, match="needs nvcc"):
+        toolchain.check_gpu_compiler("cuda", {"PATH": str(tmp_path)})
     with pytest.raises(UserError, match=r"'ensurepip'.*python3-venv"):
         toolchain.check_venv_module(find=lambda name: None if name == "ensurepip" else name)
     with pytest.raises(UserError, match=r"needs 2 GiB free in .*0\.5 GiB are"):
