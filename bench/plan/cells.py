@@ -8,7 +8,7 @@ configuration names goes by its file's name. It measures nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ def cells(configs: list[Config], root: Path, machine: str, build: str, weights: 
                 values["treatment"] = treatment.stored(config, builds or {})
             name = cell_id(values, build)
             folder = root / machine / name
-            programs = {key: value for key, value in asdict(config.peers).items() if key.startswith("llama_")}
+            programs = {key: value for key, value in vars(config.peers).items() if key.startswith("llama_")}
             found.setdefault(name, Cell(name, values["kind"], values | {"machine": machine}, folder, path, programs,
                                         files, _builds(config)))  # fmt: skip
     return list(found.values())
@@ -130,7 +130,7 @@ def _builds(config: Config) -> dict[str, str]:
 
 def _common(config: Config) -> dict[str, Any]:
     """Plain values, without what is not measured."""
-    values = {key: value for key, value in asdict(config).items() if key not in _NOT_MEASURED}
+    values = {key: _plain(value) for key, value in vars(config).items() if key not in _NOT_MEASURED}
     values["engine"] = (served.stored_engine(config) if served.is_served(config)
                         else treatment.told_engine(values["engine"]))  # fmt: skip
     if not config.model.served:
@@ -142,6 +142,12 @@ def _common(config: Config) -> dict[str, Any]:
     if config.model.name == ModelConfig().name:
         values["model"]["name"] = name_of_file(path.name)
     return values
+
+
+def _plain(value: Any) -> Any:
+    """A group of settings as a mapping of its own; prompts are read alone, and are not copied."""
+    return {key: list(inner) if isinstance(inner, list) else inner for key, inner in vars(value).items()} \
+        if is_dataclass(value) else value  # fmt: skip
 
 
 def _used_items(config: Config) -> list[dict[str, Any]]:

@@ -160,18 +160,27 @@ class _Base:
 
 def _split(overrides: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     """What has to be composed, and overrides of single settings by key."""
-    values = {found[1]: item for item in overrides if (found := _value(item))}
-    return tuple(item for item in overrides if not _value(item)), values
+    values: dict[str, str] = {}
+    groups: list[str] = []
+    for item in overrides:
+        if key := _single(item):
+            values[key] = item
+        else:
+            groups.append(item)
+    return tuple(groups), values
 
 
-def _value(item: str) -> re.Match[str] | None:
-    """The key and the text of an override that sets one setting and nothing else."""
+_SINGLE = frozenset(key for key in KEYS if not any(other.startswith(f"{key}.") for other in KEYS)) - {"method"}
+
+
+def _single(item: str) -> str:
+    """The key of an override that sets one setting and nothing else; empty for any other."""
     found = _PLAIN.fullmatch(item)
     if found is None or "${" in found[2]:
-        return None
+        return ""
     key = found[1]
-    single = key in KEYS and not any(other.startswith(f"{key}.") for other in KEYS)
-    return found if (single or key.startswith(_OF_METHOD)) and key not in ("method.name", "method") else None
+    own = key.startswith(_OF_METHOD) and key != "method.name"
+    return key if own or (key in _SINGLE and key not in ("method.name", "experiment")) else ""
 
 
 def _owner(config: Config, group: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from functools import lru_cache
 from pathlib import Path
 
 from bench.errors import UserError
@@ -27,17 +28,23 @@ def model_path(config: Config) -> Path:
     if not model.package:
         return _shipped(model.name, model.file)
     try:
-        files = importlib.metadata.files(model.package) or []
+        found = _in_package(model.package, model.file)
     except importlib.metadata.PackageNotFoundError:
         raise UserError(
             f"the package {model.package} of model={model.name} is not installed; run `{_setup_of(model.name)}`"
         ) from None
-    for file in files:
-        if file.name == model.file:
-            return Path(file.locate()).resolve()
+    if found is not None:
+        return found
     if model.sha256:
         return joined(model.package, model.file, model.sha256)
     raise UserError(f"the package {model.package} has no file {model.file}; run `make setup` again")
+
+
+@lru_cache
+def _in_package(package: str, file: str) -> Path | None:
+    """A file of a package, whose list of files is read once: every point of a sweep asks."""
+    listed = importlib.metadata.files(package) or []
+    return next((Path(one.locate()).resolve() for one in listed if one.name == file), None)
 
 
 def _setup_of(name: str) -> str:

@@ -61,7 +61,7 @@ def paired(overrides: list[str]) -> list[str]:
 
 def changes(config: Config) -> dict[str, Any]:
     """The engine's settings in which the treatment differs, by name."""
-    given = {key: value for key, value in asdict(config.treatment.engine).items() if value is not None}
+    given = {key: value for key, value in vars(config.treatment.engine).items() if value is not None}
     return {key: value for key, value in given.items() if value != getattr(config.engine, key)}
 
 
@@ -101,7 +101,8 @@ def is_apart(config: Config) -> bool:
 
 def treated(config: Config) -> Config:
     """The configuration as the treatment has it."""
-    return replace(config, engine=replace(config.engine, **changes(config)))
+    found = changes(config)
+    return replace(config, engine=replace(config.engine, **found)) if found else config
 
 
 def check_treatment(config: Config) -> None:
@@ -148,5 +149,7 @@ def told_engine(engine: Mapping[str, Any]) -> dict[str, Any]:
 
     Those that were added later are left out at their usual values, so that they change no id.
     """
-    usual = {key: value for key, value in asdict(EngineConfig()).items() if key in ADDED_LATER}
-    return {key: value for key, value in engine.items() if key != "build" and usual.get(key, UNSET) != value}
+    return {key: value for key, value in engine.items() if key != "build" and _USUAL.get(key, UNSET) != value}
+
+
+_USUAL = {key: value for key, value in vars(EngineConfig()).items() if key in ADDED_LATER}

@@ -86,10 +86,11 @@ def prepare(overrides: Sequence[str], writes: bool = True) -> Plan:
     root = Path(first.results)
     if writes:
         check_writable(root)
+    available = cpus.available_cpus()
     for config in configs:
-        config.engine.threads = cpus.check_threads(config.engine.threads or cpus.available_cpus())
+        config.engine.threads = cpus.check_threads(config.engine.threads or available, available)
         if threads := config.treatment.engine.threads:
-            cpus.check_threads(threads)
+            cpus.check_threads(threads, available)
         check_peers(config)
         engines.engine(config.model.engine).check_installed()
         if served.is_served(config):
