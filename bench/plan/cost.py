@@ -26,6 +26,8 @@ SPREAD, MODEL_SPREAD = 1.6, 3.0
 """How far off a guess may be where too few like cells say it; of the model, how far it was on the reference."""
 CALL_S = 1e-3
 """What a decode takes beside its reading, by the model."""
+SERVED_S, SERVED_SPREAD = 0.02, 10.0
+"""What a decode of a server is taken to take whose weights nobody can see here, and how far off that may be."""
 USUAL_GB_S = {"cpu": 10.0, "gpu": 200.0}
 """Reading of weights, by the model, where no stored cell has measured the bandwidth."""
 WORK_OF_COUNTING = 400
@@ -85,7 +87,8 @@ class Guess:
     source: str
 
 
-ITSELF, LIKE, SAME_MODEL, OTHER_MODEL, MODEL = "itself", "alike", "same model", "other model", "model"
+ITSELF, LIKE, SAME_MODEL, OTHER_MODEL, MODEL, UNSEEN = (
+    "itself", "alike", "same model", "other model", "model", "unseen")  # fmt: skip
 SOURCES = {
     ITSELF: "the same cell took as long when it was measured here before",
     LIKE: "stored cells of this machine with the same weights and method, by their work",
@@ -93,6 +96,8 @@ SOURCES = {
     OTHER_MODEL: "stored cells of this machine with other weights, by their work and the weights' bytes",
     MODEL: "no stored cell of this machine is like it: a decode is taken to read the weights once at {gb_s:g} GB/s "
            "({known}) and 1 ms more",
+    UNSEEN: "a server has the weights, and nothing like it is stored: a decode is taken to take 20 ms, a bare "
+            "assumption",
 }  # fmt: skip
 
 
@@ -105,12 +110,15 @@ class Costs:
         self._groups: dict[tuple[Any, ...], tuple[str, list[Past]]] = {}
 
     def guess(self, cell: str, kind: str, config: Mapping[str, Any], on_cpu: bool, file_bytes: float) -> Guess:
-        """For a cell of a plan. `file_bytes` are those of its weights."""
+        """For a cell of a plan. `file_bytes` are those of its weights, 0 where they are not here."""
         if known := self._itself.get(cell):
             return Guess(known.seconds, known.seconds / 1.2, known.seconds * 1.2, known.bytes, ITSELF)
         units, one_decode = work(kind, config), _decode(file_bytes, self.reading(on_cpu))
         method = str((config.get("method") or {}).get("name", ""))
         source, found = self._group(kind, method, str(config.get("weights", "")), _engine(config), on_cpu)
+        if not file_bytes and source in (OTHER_MODEL, MODEL):
+            seconds = units * SERVED_S
+            return Guess(seconds, seconds / SERVED_SPREAD, seconds * SERVED_SPREAD, _bytes(units, ()), UNSEEN)
         if not found:
             seconds = units * one_decode
             return Guess(seconds, seconds / MODEL_SPREAD, seconds * MODEL_SPREAD, _bytes(units, ()), MODEL)

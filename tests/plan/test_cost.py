@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.plan.config import CONFIGS
-from bench.plan.cost import ITSELF, LIKE, MODEL, OTHER_MODEL, SAME_MODEL, past_cells
+from bench.plan.cost import ITSELF, LIKE, MODEL, OTHER_MODEL, SAME_MODEL, UNSEEN, past_cells
 from bench.records.cells import StoredCell, read_cell
 
 REFERENCE = CONFIGS.parent / "results" / "reference"
@@ -60,6 +60,12 @@ def test_other_weights_and_nothing_at_all_are_said_to_be_that() -> None:
     assert found.source == MODEL and found.low < seconds < found.high
     assert "10 GB/s (assumed)" in nothing.told(found.source, True)
     assert "measured in a stored cell" in rest.told(MODEL, True)
+
+
+def test_weights_that_are_not_here_are_said_to_be_unseen() -> None:
+    for costs in (past_cells([]), past_cells(cells_of(MACHINES[0]))):
+        found = costs.guess("x", "contrast", {**read(), "weights": "of a server"}, True, 0)
+        assert found.source == UNSEEN and found.high / found.low > 50 and "bare assumption" in costs.told(UNSEEN, True)
 
 
 def test_damaged_records_say_nothing(tmp_path: Path) -> None:
