@@ -7,12 +7,11 @@ and judges nothing itself.
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ from bench.plain_text import plain_lines, plain_text
 
 if TYPE_CHECKING:
     from bench.host.device_lock import DeviceLocks
-    from bench.judge.findings import Findings
     from bench.plan.config import Config
 
 OWN = ("bench", "pti_loop", "kernels")
@@ -155,7 +153,17 @@ measures what is missing or failed. Examples:
         found = manual(words)
         print("" if words else f"usage: python -m bench sweep {text}\n", found, sep="")
         return 0
-    return 0 if _shown(rest) else _run_sweep(rest)[0]
+    if _shown(rest):
+        return 0
+    code, _, folders = _run_sweep(rest)
+    if folders:
+        from rich.console import Console
+
+        from bench.report.terminal.speedups import print_speedups
+        from bench.stored import judge_stored
+
+        print_speedups(judge_stored(folders), Console())
+    return code
 
 
 def _shown(rest: list[str]) -> bool:
@@ -186,20 +194,15 @@ def _shows(rest: list[str]) -> Iterator[str] | None:
     return None
 
 
-def _run_sweep(rest: list[str]) -> tuple[int, Config]:
+def _run_sweep(rest: list[str]) -> tuple[int, Config, list[Path]]:
+    """Sweep; returns the exit code, the configuration, and the folders of its finished cells."""
     _load_engine(rest)
     from bench.run.sweep import summary, sweep
 
     outcome, config = sweep(rest)
     print("\n".join(map(plain_text, summary(outcome))), flush=True)
-    if tried := [cell.folder for cell in outcome.cells if cell.kind in ("trial", "served") and cell.state == "done"]:
-        from bench.report.terminal.trials import memory_lines, trial_lines
-        from bench.stored import judge_stored
-
-        found = judge_stored(tried, 1)
-        lines = [*trial_lines(found.trials), *memory_lines(found.controls)]
-        print("\n".join(map(plain_text, lines)), flush=True)
-    return (1 if outcome.failed or outcome.newer or outcome.untried else 0), config
+    done = [cell.folder for cell in outcome.cells if cell.state == "done"]
+    return (1 if outcome.failed or outcome.newer or outcome.untried else 0), config, done
 
 
 def _load_engine(overrides: Sequence[str]) -> None:
@@ -213,86 +216,42 @@ def _load_engine(overrides: Sequence[str]) -> None:
 def _all(rest: list[str]) -> int:
     if _help("all", rest, "[KEY=VALUE ..]\n\nThe sweep of configs/experiment/pti.yaml, the report, and the verdicts."):
         return 0
+    from rich.console import Console
+
+    from bench.report.terminal.speedups import print_speedups
+    from bench.reporting import judged_of, options, without_collector, write
+
     chosen = rest if any("experiment=" in word for word in rest) else ["+experiment=pti", *rest]
     if _shown(chosen):
         return 0
-    code, config = _run_sweep(chosen)
-    return max(code, _write(config, figures=True))
+    code, config, folders = _run_sweep(chosen)
+    with without_collector():
+        found = judged_of(options([f"{key}={getattr(config, key)}" for key in ("results", "claims")]))
+        print_speedups(found.findings, Console(), {folder.name for folder in folders})
+        print(flush=True)
+        return max(code, write(found, Path(config.reports), Path(config.results)))
 
 
 def _report(rest: list[str]) -> int:
-    if _help("report", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\nFrom stored results only."):
-        return 0
-    return _write(_settings(rest), figures=True)
+    from bench import reporting
+
+    return 0 if _help("report", rest, reporting.HELP) else reporting.main(rest)
 
 
 def _figures(rest: list[str]) -> int:
-    if _help("figures", rest, "[results=FOLDER] [reports=FOLDER] [claims=FILE]\n\n" + FIGURES_HELP):
+    if _help("figures", rest, "[KEY=VALUE ..]\n\n" + FIGURES_HELP):
         return 0
     from bench.host.cpus import available_cpus
-    from bench.report.figures.drawing import write_figures
-    from bench.stored import judged
-
-    config = _settings(rest)
-    with _without_collector():
-        findings, claims = judged(Path(config.results), config.claims)
-        for path in write_figures(findings, claims, Path(config.reports), available_cpus()):
-            print(path)
-    return _tell_damaged(findings)
-
-
-def _settings(rest: list[str]) -> Config:
-    """Where to read and write: the few keys that a report has, without the cost of Hydra."""
-    from bench.plan.config import Config
-
-    config = Config()
-    for word in rest:
-        key, _, value = word.partition("=")
-        if key not in ("results", "reports", "claims") or not value:
-            raise UserError(f"'{word}' is no setting of a report; {nearest(key, ('results', 'reports', 'claims'))}")
-        setattr(config, key, value)
-    return config
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Hundreds of thousands of rows are made and kept; the cycle collector would walk all of them again and again."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def _tell_damaged(findings: Findings) -> int:
-    """Name the cells that could not be read or judged; returns 1 where there are any, else 0."""
-    from bench.report.page.damaged import damaged_lines
-
-    lines = damaged_lines(findings.cells)
-    print("".join(f"{line}\n" for line in lines), end="", file=sys.stderr)
-    return 1 if lines else 0
-
-
-def _write(config: Config, figures: bool) -> int:
-    """Judge, write the report and print its verdicts; returns 1 where a cell is damaged, else 0."""
-    from rich.console import Console
-
-    from bench.host.cpus import available_cpus
     from bench.judge.summary import summarize
-    from bench.records.cells import records_root
-    from bench.report import print_predictions, print_verdicts, write_report
-    from bench.stored import judged
+    from bench.report.figures.drawing import write_figures
+    from bench.reporting import judged_of, options, told, without_collector
 
-    with _without_collector():
-        findings, claims = judged(Path(config.results), config.claims)
-        write_report(findings, claims, Path(config.reports), figures=figures, processes=available_cpus(),
-                     summary=summarize(findings, claims), results=records_root(Path(config.results)))  # fmt: skip
-    console = Console()
-    print_predictions(findings.predictions, console)
-    print_verdicts(claims, Path(config.reports), console)
-    return _tell_damaged(findings)
+    asked = options(rest)
+    with without_collector():
+        found = judged_of(asked)
+        for path in write_figures(found.findings, found.claims, asked.reports, available_cpus()):
+            print(path)
+    return told(found, summarize(*found))
 
 
 def _audit(rest: list[str]) -> int:

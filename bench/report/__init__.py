@@ -7,6 +7,6 @@ the same bytes, so that a committed report only changes when the records behind 
 from __future__ import annotations
 
 from bench.report.page.markdown import write_report
-from bench.report.terminal.verdicts import print_predictions, print_verdicts
+from bench.report.terminal.screen import print_summary
 
-__all__ = ["print_predictions", "print_verdicts", "write_report"]
+__all__ = ["print_summary", "write_report"]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.children import children
 from bench.errors import UserError
@@ -21,15 +21,17 @@ from bench.judge import merge
 from bench.judge.cell import JudgedCell, Profile, Profiles
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.facts import load_facts
-from bench.judge.claims.sheet import load_sheet
+from bench.judge.claims.sheet import read_sheet
 from bench.judge.claims.verdicts import judge_claims
 from bench.judge.findings import Findings
 from bench.judge.kernels.findings import judge_kernels
+from bench.judge.tables.claims import Verdict
 from bench.judge.traces import Traces
 from bench.plan.config import CONFIGS
 from bench.plan.model_words import words_of
 from bench.records.cells import has_table, whole_cells
 from bench.records.kernels import kernel_folders
+from bench.stored.chosen import EVERYTHING, Chosen
 from bench.stored.judging import Judging, judge_here, take
 from bench.stored.kept import Kept, Share, identity_digest, prices_digest
 
@@ -49,41 +51,72 @@ CHUNK = 8
 """Cells handed over at once: enough to make the handing over cheap, few enough that all processes end together."""
 
 
-def judged(results: Path, claims: str) -> tuple[Findings, list[Any]]:
+class Judged(NamedTuple):
+    """What a results folder says, and what of the sheets nothing could be made of."""
+
+    findings: Findings
+    claims: list[Verdict]
+    faults: tuple[str, ...] = ()
+    """A sentence on each entry of a sheet that cannot be judged."""
+
+
+def judged(results: Path, claims: str, chosen: Chosen = EVERYTHING, traces: bool = True) -> Judged:
     """The findings of a results folder, and the verdicts on sheets: `all` that are shipped, names of them, or files.
 
-    Raises `UserError` where there is no finished cell, or the sheet cannot be read.
+    A folder without a finished cell has empty findings. Raises `UserError` where there is no such folder, where a sheet
+    cannot be read, and for a name that no cell has.
     """
-    sheet = sheets(claims)
+    sheet, faults = read_sheets(claims)
+    findings = findings_of(results, chosen, traces)
+    return Judged(findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts")), tuple(faults))
+
+
+def findings_of(results: Path, chosen: Chosen = EVERYTHING, traces: bool = False) -> Findings:
+    """The findings of a results folder alone. Raises `UserError` as `judged` does."""
     folders, kernels = whole_cells(results), kernel_folders(results)
-    if not folders and not kernels:
-        raise UserError(f"there are no finished cells in {results}; run `make bench`")
-    findings = judge_kernels(judge_stored(folders, traces=len(folders) <= MOST_TRACED), kernels)
-    return findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts"))
+    if chosen.machine:
+        kernels = [folder for folder in kernels if folder.parent.name in chosen.machine]
+    if chosen.model or chosen.method:
+        kernels = []
+    return judge_kernels(judge_stored(folders, traces=traces and len(folders) <= MOST_TRACED, chosen=chosen), kernels)
 
 
 def sheets(claims: str) -> list[Claim]:
     """The claims of every shipped sheet (`all`), or of those that are named, joined by commas: shipped ones or files.
 
-    Raises `UserError` for a sheet that cannot be read, and for an id that two of them have.
+    Raises `UserError` for a sheet that cannot be read, for an entry that is not exactly the format, and for an id that
+    two of them have.
     """
+    found, faults = read_sheets(claims)
+    if faults:
+        raise UserError(faults[0])
+    return found
+
+
+def read_sheets(claims: str) -> tuple[list[Claim], list[str]]:
+    """The same, with a sentence on each entry that cannot be judged. Raises `UserError` for an unreadable sheet."""
     shipped = {path.stem: path for path in sorted((CONFIGS / "claims").glob("*.yaml"))}
     named = list(shipped) if claims == ALL else claims.split(",")
     found: dict[str, Claim] = {}
+    faults: list[str] = []
     for name in named:
-        for claim in load_sheet(shipped.get(name, Path(name))):
+        entries, wrong = read_sheet(shipped.get(name, Path(name)))
+        faults += wrong
+        for claim in entries:
             if claim.id in found:
-                raise UserError(f"two of the sheets {claims} have a claim '{claim.id}'; rename one")
-            found[claim.id] = claim
-    return list(found.values())
+                faults.append(f"two of the sheets {claims} have a claim '{claim.id}'; rename one")
+            found.setdefault(claim.id, claim)
+    return list(found.values()), faults
 
 
-def judge_stored(folders: Sequence[Path], processes: int | None = None, traces: bool = False) -> Findings:
+def judge_stored(folders: Sequence[Path], processes: int | None = None, traces: bool = False,
+                 chosen: Chosen = EVERYTHING) -> Findings:  # fmt: skip
     """Judge the cells of some folders, each read on its own, in the order of the folders.
 
     `processes` is how many share the work, by default what the machine and the number of cells are good for. With
     `traces` the findings have what a reader can look at of each cell's records, with the words of its tokens.
-    A damaged cell is a row of the table of cells. What many cells said before is not judged again.
+    A damaged cell is a row of the table of cells. What many cells said before is not judged again. Raises `UserError`
+    for a chosen name that no cell has.
     """
     keeps = len(folders) >= FEWEST_KEPT and not os.environ.get(NO_CACHE)
     count = processes or min(available_cpus(), MOST_PROCESSES, len(folders) // FEWEST_A_PROCESS)
@@ -108,7 +141,7 @@ def judge_stored(folders: Sequence[Path], processes: int | None = None, traces: 
         judged[folder] = share.judged
     if keeps:
         Kept().forget_others()
-    findings = merge(judged[folder] for folder in folders)
+    findings = merge(chosen.of([judged[folder] for folder in folders]))
     findings.traces[:] = _with_words(findings.traces)
     return findings
 

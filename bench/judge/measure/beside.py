@@ -5,7 +5,7 @@ It says nothing of whether that is much; `bench.judge.summary.quiet` does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NAN = float("nan")
 
 
-def beside(case: Case) -> dict[str, float]:
+def beside(case: Case) -> dict[str, Any]:
     """`stalled`, `other_cpus` and `steal` of a finished contrast; nan where its records do not tell."""
     if not case.done or case.contradiction or case.kind not in CONTRASTS:
         return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bench.judge.tables.claims import VERDICTS, Verdict
 
@@ -27,9 +28,9 @@ class Evidence:
         return sum(self.counts.values())
 
 
-def kind_of(row: Verdict) -> str:
+def kind_of(row: Mapping[str, Any]) -> str:
     """What a verdict rests on. One that rests on no cell, on no arithmetic and on no source has not been run."""
-    return _OF_RULE.get(row.judged_by, MEASURED if row.cells else NOT_RUN)
+    return _OF_RULE.get(str(row.get("judged_by")), MEASURED if row.get("cells") else NOT_RUN)
 
 
 def evidence(verdicts: Sequence[Verdict]) -> tuple[Evidence, ...]:

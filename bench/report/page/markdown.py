@@ -5,7 +5,7 @@ Knows nothing about records: where a cell's files lie, or how a number was obtai
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -19,14 +19,20 @@ from bench.plain_text import markdown
 from bench.report.figures.drawing import load_drawing, started
 from bench.report.html.page import Place, write_page
 from bench.report.page.kernel_sections import kernel_sections
-from bench.report.page.section import Column, Section, Table, tabulate
+from bench.report.page.screen import screen
+from bench.report.page.section import Section
 from bench.report.page.sections import all_sections
+from bench.report.page.verdict_tables import CLAIMS_INTRO, verdict_tables
 from bench.report.tables import verdicts
-from bench.report.tables.conditions import CellIndex, condition
+from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import FILES, Ordered, write_tables
 from bench.report.tables.files import open_folder, write_file
+<<<<<<< HEAD
 from bench.report.tables.printed import write_printed
 from bench.report.tables.values import Row, cells_of, line, number, plain, scope_of
+=======
+from bench.report.tables.values import Row
+>>>>>>> 6d9e3c8 (A report begins with one screen, in the terminal, on the page and in a post; bad input costs no report)
 
 TEMPLATES = Path(__file__).parent
 PAGE = "report.md"
@@ -44,8 +50,8 @@ def write_report(
 
     `findings` has a list of rows a table of `bench.judge.tables`; one that is absent counts as empty. `claims` are the
     judged claims. With several `processes` at hand, some of them draw. Without figures, those of an earlier report stay
-    as they are and the page does not show them. `summary` is what `index.html` begins with, `results` the folder of
-    the records, to which it leads.
+    as they are and the page does not show them. `summary` is what both pages begin with, `results` the folder of the
+    records, to which `index.html` leads.
     Raises UserError when `out` cannot be written.
     """
     out = Path(out)
@@ -54,8 +60,13 @@ def write_report(
         tables = Ordered(findings)
         index = CellIndex.of(tables)
         drawings = started(tables, claims, index, out / "figures", pool) if figures else list
+<<<<<<< HEAD
         written = write_tables(tables, claims, out) + write_printed(tables, claims, index, out)
         contents = _contents(tables, claims, index)
+=======
+        written = write_tables(tables, claims, out)
+        contents = _contents(tables, claims, index, summary)
+>>>>>>> 6d9e3c8 (A report begins with one screen, in the terminal, on the page and in a post; bad input costs no report)
         traces = getattr(findings, "traces", None) or []
         written.append(write_page(tables, claims, traces, out, Place.of(results, out), summary))
         drawn: list[Path] = drawings()
@@ -74,17 +85,13 @@ def _pool(findings: Any, processes: int) -> AbstractContextManager[Executor | No
     return children(processes)
 
 
-def page_text(tables: Ordered, claims: Sequence[Row], shown: set[str]) -> str:
-    """The Markdown page; `shown` names the figures that exist."""
-    return _rendered(_contents(tables, claims, CellIndex.of(tables)), shown)
-
-
-def _contents(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> dict[str, Any]:
+def _contents(tables: Ordered, claims: Sequence[Row], index: CellIndex, summary: Summary | None) -> dict[str, Any]:
     """What the page says, whichever figures there are."""
     return {
-        "totals": verdicts.totals(claims),
+        "screen": screen(summary) if summary else None,
         "on_intervals": verdicts.on_intervals(claims),
-        "claims": _verdict_table(claims, index) if claims else None,
+        "claims_intro": CLAIMS_INTRO,
+        "claims": verdict_tables(claims, index),
         "meaning": MEANINGS,
         "sections": [_inert(section) for section in (*all_sections(tables, claims, index), *kernel_sections(tables))],
     }
@@ -104,28 +111,3 @@ def _rendered(contents: dict[str, Any], shown: set[str]) -> str:
     )  # fmt: skip
     text = environment.get_template(f"{PAGE}.j2").render(**contents, shown=shown)
     return text.rstrip() + "\n"
-
-
-def _verdict_table(claims: Sequence[Row], index: CellIndex) -> Table:
-    columns: list[Column] = [
-        ("verdict", lambda claim: f"**{verdicts.verdict_of(claim)}**"),
-        ("claim", lambda claim: f"`{line(claim.get('claim_id'))}`"),
-        ("scope", _scope_text),
-        ("published", verdicts.published),
-        ("measured [95 % interval]", verdicts.measured),
-        ("evidence", lambda claim: line(claim.get("evidence"))),
-        ("reason", lambda claim: line(claim.get("reason"))),
-    ]
-    if verdicts.on_several(claims):
-        columns.insert(2, ("machine", lambda claim: f"{line(claim.get('machine'))} ({line(claim.get('build'))})"))
-    if any(plain(claim.get("author_status")) is not None for claim in claims):
-        columns.insert(-1, ("its author since", verdicts.author_status))
-    measured = [claim for claim in claims if cells_of(claim)]
-    ordered = verdicts.ordered(claims)
-    return tabulate(ordered, columns, condition(measured, index), "claims.csv", limit=len(ordered))
-
-
-def _scope_text(claim: Row) -> str:
-    if isinstance(plain(claim.get("scope")), Mapping):
-        return ", ".join(f"{key} {number(value)}" for key, value in scope_of(claim).items()) or "any"
-    return line(claim.get("scope"))

@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from bench.errors import UserError
+from bench.judge.claims.verdicts import judge_claims
 from bench.judge.columns import changed
+from bench.judge.findings import Findings
+from bench.judge.summary import summarize
 from bench.report import write_report
 from bench.report.page.section import MAX_ROWS
+from tests.judge.claims.claim_findings import FACTS, PTI, speed
 from tests.report import report_stand_ins as stand_ins
 
 NAN = float("nan")
@@ -38,7 +42,7 @@ def tables_of(text: str) -> list[tuple[str, list[str]]]:
         if current:
             found.append((above, current))
             current = []
-        above = line or above
+        above = line.removeprefix("<summary>").removesuffix("</summary>") or above
     return found
 
 
@@ -47,7 +51,9 @@ def test_a_condition_line_stands_above_every_table(tmp_path: Path, machines: tup
     found = tables_of(page(stand_ins.full(machines), stand_ins.claims(), tmp_path))
     assert len(found) >= 10
     for above, lines in found:
-        assert above.startswith("Conditions: "), lines[0]
+        assert "Conditions: " in above or above.startswith("not run, "), lines[0]
+        if above.startswith("not run, "):
+            continue
         assert all(f"{name} " in above for name in NAMED), above
         assert len({re.sub(r"\\\|", "", line).count("|") for line in lines}) == 1, lines[0]
 
@@ -61,7 +67,7 @@ def test_conditions_are_those_of_the_rows(tmp_path: Path) -> None:
 
 
 def test_what_a_row_does_not_say_is_looked_up_in_its_cell(tmp_path: Path) -> None:
-    above, _ = tables_of(section(page(stand_ins.full(), [], tmp_path), "Controls"))[0]
+    above, _ = tables_of(section(page(stand_ins.full(), [], tmp_path), "Where a round's time goes"))[0]
     assert above.endswith("n_predict 32; prompts 24; blocks 24; cells of 2026-06-01")
 
 
@@ -85,13 +91,34 @@ def test_missing_values_are_words(tmp_path: Path, findings: object) -> None:
 def test_verdicts_come_first_by_verdict_with_their_numbers(tmp_path: Path) -> None:
     text = page(stand_ins.full(), stand_ins.claims(), tmp_path)
     titles = re.findall(r"^## (.*)$", text, flags=re.M)
-    assert titles[:2] == ["Verdicts", "How to read a verdict"]
-    assert "refuted: 1, misstated: 0, reproduced: 2, inconclusive: 5, not_comparable: 1, not_run: 1." in text
-    _, lines = tables_of(section(text, "Verdicts"))[0]
+    assert titles[:2] == ["How to read a verdict", "Verdicts"]
+    (measured, lines), (not_run, others) = tables_of(section(text, "Verdicts"))
+    assert measured.startswith("measured here, 2 verdicts: 1 refuted, 1 reproduced. Conditions: machine laptop; ")
+    assert not_run == "not run, 8 verdicts: 1 reproduced, 5 inconclusive, 1 not_comparable, 1 not_run"
     assert "| **refuted** | `twin.four` |" in lines[2]
-    assert "| 1.96x | 0.51x [0.46, 0.56]; counted 77.7 tok/s, distinct 20.4 tok/s |" in lines[2]
-    assert "`twin.future`" in lines[-1]
-    assert "| 2.5 to 3.0x | n/a |" in lines[-1]
+    assert "`twin.future`" in others[-1]
+
+
+def test_the_page_begins_with_the_screen_and_every_fold_is_closed(tmp_path: Path) -> None:
+    findings = Findings(speedup=[speed()])
+    claims = judge_claims([PTI["pti.four_streams.rate"], PTI["pti.packed.16.same_context"]], findings, FACTS)
+    summary = summarize(findings, claims, ["sheet.yaml: claim '<b>x</b>' lacks rule"])
+    write_report(stand_ins.full(), claims, tmp_path, figures=False, summary=summary)
+    text = (tmp_path / "report.md").read_text()
+    titles = re.findall(r"^## (.*)$", text, flags=re.M)
+    assert titles[:5] == ["Was the machine quiet?", "1 of 2 claims, those that their sheets tell first",
+                          "2 verdicts on 2 claims", "How to read a verdict",
+                          "Verdicts"]  # fmt: skip
+    first = text.split("\n## How to read", 1)[0]
+    assert len(first) < 3000
+    assert "so 38.1 tok/s are 10.0 distinct. _laptop_<br>Would change it: an interval that reaches" in first
+    assert "> Missing: sheet.yaml: claim '&lt;b>x&lt;/b>' lacks rule" in first
+    assert "| measured here | 1 | 0 |" in first or "| measured here | 1 |" in first
+    assert text.count("<details>") == text.count("</details>") == text.count("<summary>") > 5
+    for fold in text.split("<details>\n")[1:]:
+        head, blank = fold.split("\n")[:2]
+        assert head.startswith("<summary>") and head.endswith("</summary>") and blank == ""
+        assert fold.split("</details>")[0].endswith("|\n\n") or "`." in fold.split("</details>")[0][-60:]
 
 
 def test_a_void_speedup_is_never_printed(tmp_path: Path) -> None:
@@ -133,13 +160,16 @@ def test_failed_void_and_unsupported_cells_are_listed_with_their_reason(tmp_path
 def test_failed_controls_come_first_and_a_long_table_names_its_file(tmp_path: Path) -> None:
     findings = stand_ins.full()
     passed = findings.controls[0]
-    findings.controls = [changed(passed, cells=[f"{n:012x}"], cell=f"{n:012x}") for n in range(MAX_ROWS + 5)]
+    warned = changed(passed, severity="warning")
+    findings.controls = [changed(warned, cells=[f"{n:012x}"], cell=f"{n:012x}") for n in range(MAX_ROWS + 5)]
+    findings.controls.append(passed)
     findings.controls.append(changed(passed, ok=False, severity="void", sentence="broken", cells=["f" * 12]))
     text = section(page(findings, [], tmp_path), "Controls")
     (_, lines), *_ = tables_of(text)
     assert len(lines) == MAX_ROWS + 2
     assert "broken" in lines[2]
     assert "6 more rows are in `controls.csv`." in text
+    assert f"1 of {MAX_ROWS + 7} checks passed" in text and "A/A is 1.001" not in lines[2]
 
 
 def test_an_empty_report_says_so(tmp_path: Path) -> None:
@@ -160,7 +190,8 @@ def test_claims_on_several_machines_name_them(tmp_path: Path) -> None:
     claims.append(claims[1] | {"machine": "server", "measured": 0.6})
     _, lines = tables_of(section(page(stand_ins.full(), claims, tmp_path), "Verdicts"))[0]
     assert "| server (0.3.36-abc-cpu) |" in lines[3]
-    assert "| machine |" not in page(stand_ins.full(), stand_ins.claims(), tmp_path)
+    alone = page(stand_ins.full(), stand_ins.claims(), tmp_path)
+    assert "| laptop |" in section(alone, "Verdicts") and "| laptop (0.3.36-abc-cpu) |" not in alone
 
 
 @pytest.mark.parametrize("blocked", ["out", "out/report.md", "out/speedup.csv"])
@@ -177,7 +208,7 @@ def test_a_place_that_cannot_be_written_is_a_user_error(tmp_path: Path, blocked:
 
 def test_without_figures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
     code = (
-        "import sys; from bench.report import write_report, print_verdicts; from pathlib import Path;"
+        "import sys; from bench.report import print_summary, write_report; from pathlib import Path;"
         "write_report(object(), [], Path(sys.argv[1]), figures=False);"
         "sys.exit('matplotlib' in sys.modules)"
     )

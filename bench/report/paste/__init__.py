@@ -1,0 +1,1 @@
+"""Results to paste into a post, and to parse."""

@@ -1,0 +1,44 @@
+"""Which cells are asked for, by the names of their machine, model and method. It reads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.errors import UserError, nearest
+from bench.judge.cell import JudgedCell
+from bench.judge.claims.names import without_mark
+from bench.judge.tables import PROFILE
+from bench.judge.tables.cell import Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Names that are asked for; empty asks for all. Asked for a method, profiles stay."""
+
+    machine: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    method: tuple[str, ...] = ()
+
+    def of(self, cells: Sequence[JudgedCell]) -> list[JudgedCell]:
+        """The cells that are asked for. Raises `UserError` for a name that no cell has."""
+        for name, wanted in self._asked():
+            known = {_name(row, name) for cell in cells for row in cell.findings.cells} - {""}
+            for word in wanted:
+                if word not in known:
+                    raise UserError(f"no stored cell has the {name} '{word}'; {nearest(word, known)}")
+        return [cell for cell in cells if all(map(self._keeps, cell.findings.cells))]
+
+    def _keeps(self, row: Cell) -> bool:
+        return all(not wanted or _name(row, name) in wanted or (name == "method" and row.kind == PROFILE)
+                   for name, wanted in self._asked())  # fmt: skip
+
+    def _asked(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("machine", self.machine), ("model", self.model), ("method", self.method)
+
+
+EVERYTHING = Chosen()
+
+
+def _name(row: Cell, name: str) -> str:
+    return without_mark(str(row.get(name)))
