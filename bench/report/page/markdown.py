@@ -27,12 +27,8 @@ from bench.report.tables import verdicts
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import FILES, Ordered, write_tables
 from bench.report.tables.files import open_folder, write_file
-<<<<<<< HEAD
 from bench.report.tables.printed import write_printed
-from bench.report.tables.values import Row, cells_of, line, number, plain, scope_of
-=======
 from bench.report.tables.values import Row
->>>>>>> 6d9e3c8 (A report begins with one screen, in the terminal, on the page and in a post; bad input costs no report)
 
 TEMPLATES = Path(__file__).parent
 PAGE = "report.md"
@@ -60,13 +56,8 @@ def write_report(
         tables = Ordered(findings)
         index = CellIndex.of(tables)
         drawings = started(tables, claims, index, out / "figures", pool) if figures else list
-<<<<<<< HEAD
         written = write_tables(tables, claims, out) + write_printed(tables, claims, index, out)
-        contents = _contents(tables, claims, index)
-=======
-        written = write_tables(tables, claims, out)
         contents = _contents(tables, claims, index, summary)
->>>>>>> 6d9e3c8 (A report begins with one screen, in the terminal, on the page and in a post; bad input costs no report)
         traces = getattr(findings, "traces", None) or []
         written.append(write_page(tables, claims, traces, out, Place.of(results, out), summary))
         drawn: list[Path] = drawings()

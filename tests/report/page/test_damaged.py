@@ -50,7 +50,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     from bench import report as package
 
     whole = package.write_report
-    monkeypatch.setattr(package, "write_report", lambda *given, figures, **more: whole(*given, figures=False, **more))
+    monkeypatch.setattr(package, "write_report", lambda *given, **more: whole(*given, **more, figures=False))
 
 
 def cut(folder: Path) -> None:
