@@ -80,6 +80,7 @@ else
   sweep=(+experiment=mi50 model=gguf "model.path=$model" "machine=$machine")
 fi
 sweep+=("results=$results")
+[ -z "$busy" ] || sweep+=(busy=true)
 state before
 found=$(sha256sum "$model" | cut -d' ' -f1)
 printf '%s  %s\n' "$found" "$(basename "$model")" >"$work/model.sha256"

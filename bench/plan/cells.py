@@ -26,7 +26,7 @@ from pti_loop.parameters import Parameter, declare, declared, parameters_of
 
 BASELINE = "autoregressive"
 """What every method that has streams is with one of them."""
-_NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile", "wait", "limit", "treatment",
+_NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile", "wait", "limit", "busy", "treatment",
                  "counters")  # fmt: skip
 
 
@@ -138,6 +138,8 @@ def _common(config: Config) -> dict[str, Any]:
     if not config.depth:
         del values["depth"]
     path = model_path(config)
+    if config.model.path:
+        values["model"]["sha256"] = None  # the weights' own hash is in the id, whatever was asked for
     values["model"]["path"] = path.name  # a folder says nothing about a model, and records travel
     if config.model.name == ModelConfig().name:
         values["model"]["name"] = name_of_file(path.name)

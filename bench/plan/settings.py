@@ -35,7 +35,8 @@ class ModelConfig:
     path: str | None = setting(None, "a file of weights")
     package: str | None = setting(None, "in place of a path: the installed package that holds `model.file`")
     file: str | None = setting(None, "a file of that package or of this repository")
-    sha256: str | None = setting(None, "digest of `model.file` where packages hold it in parts")
+    sha256: str | None = setting(None, "digest that the file of `model.path` must have; of `model.file` where packages "
+                                "hold it in parts")
     licence: str = setting("unknown", "licence of the weights, for the record")
     synthetic: bool = setting(False, "whether the weights are random; the file says it, whatever is set here")
     engine: str = setting("llama", "what decodes it: llama is llama.cpp, hf is transformers (`make setup EXTRA=hf`), "
@@ -206,6 +207,8 @@ class Config:
     reports: str = setting("reports", "folder of the report")
     claims: str = setting("all", "sheets that are judged: all of configs/claims, or some, by their names or as files, "
                           "joined by commas")  # fmt: skip
+    busy: bool = setting(False, "measure on a GPU although other processes hold something on it; what they do is in "
+                         "every figure")  # fmt: skip
     wait: float = setting(0.0, "seconds to wait for a device that another process measures on")
     limit: float = setting(0.0, "seconds of silence after which a cell counts as hung and is ended; 0: a multiple of "
                            "what it should take")  # fmt: skip

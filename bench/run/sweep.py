@@ -48,6 +48,7 @@ MOST_OF_MEMORY = 0.7
 """What two copies of the weights may take of it."""
 MANY_POINTS = 100
 HUNG = "said nothing for"
+MOST_NAMED = 4
 NEWER = "a later release of pti-bench wrote it; update, or measure into another folder with results=FOLDER"
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
 _CHILD = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
@@ -177,6 +178,9 @@ def check_models(configs: Iterable[Config]) -> dict[Path, str]:
             except ModelFileError as error:
                 raise UserError(str(error)) from error
             weights[path] = files[path].sha256()
+        if config.model.path and config.model.sha256 and weights[path] != config.model.sha256.lower():
+            raise UserError(f"{path} has SHA-256 {weights[path][:12]}.., and model.sha256 asks for "
+                            f"{config.model.sha256[:12]}..; get the file again, or leave model.sha256 out")  # fmt: skip
         config.model.synthetic = files[path].synthetic
         _check_room(config, files[path], room)
     return weights
@@ -210,6 +214,7 @@ def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
     outcome = Outcome(planned)
     began = time.monotonic()
     with locks(configs):
+        check_alone(configs)
         clear_leftovers(planned[0].folder.parent)
         states = {cell.id: cell.state for cell in planned}
         outcome.kept = [cell for cell in planned if states[cell.id] == "done"]
@@ -244,6 +249,22 @@ def locks(configs: Sequence[Config]) -> DeviceLocks:
         # Of a kind whose driver is not asked here, or none, and then the CPU works in its place.
         return DeviceLocks(["gpu"], alone=True, wait=configs[0].wait)
     return DeviceLocks(gpus, alone=not all(offloads), wait=configs[0].wait)
+
+
+def check_alone(configs: Sequence[Config]) -> None:
+    """Raise `UserError` with the names of other processes on the GPUs that are measured on, where nobody allowed them.
+
+    A lock keeps other measurements away, and nobody else's work.
+    """
+    from bench.host import gpu_users
+
+    if not any(_offloads(config) for config in configs) or not (names := gpu_users.others()):
+        return
+    told = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+    if not configs[0].busy:
+        raise UserError(f"the GPU is in use by {told}, which would be in every figure; end it, or measure all the same "
+                        "with busy=true")  # fmt: skip
+    print(f"measured beside {told}, which is in every figure", flush=True)
 
 
 def _full(folder: Path) -> str:

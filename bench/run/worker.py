@@ -35,7 +35,7 @@ from bench.run.contrast import Contrast
 from bench.run.engines import engine, offloads
 from bench.run.side_words import About
 from bench.run.trial import here
-from pti_loop.engine import EngineError, Model
+from pti_loop.engine import EngineError, Model, Unsupported
 from pti_loop.gguf.file import GgufFile
 
 _GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfig, "measure": MeasureConfig,
@@ -77,6 +77,8 @@ def measure_cell(job: dict[str, Any]) -> Measured:
         read = None if addresses else gguf_file.read(job["model_path"])
         return measure_served(config, read, job, progress, _each_behind)
     file = gguf_file.read(job["model_path"])
+    if reason := no_room(config, file, job["kind"]):
+        raise Unsupported(reason)
     if job["kind"] == "counters":
         return _count(config, file, job)
     if is_apart(config):
@@ -106,6 +108,29 @@ def measure_cell(job: dict[str, Any]) -> Measured:
         facts |= {"sharp": sharp.facts} if sharp.facts else {}
         tables |= {"sharp": sharp.rows}
     return facts, tables
+
+
+def no_room(config: Config, file: GgufFile, kind: str) -> str:
+    """Why weights and contexts cannot fit onto the cards, told before anything is loaded; empty where they may.
+
+    Weights and caches alone, so it never refuses what would run: the engine's own buffers come on top.
+    """
+    from bench.host.card_memory import card_memory
+
+    whole = config.engine.n_gpu_layers < 0 and offloads(config)
+    card = card_memory() if whole else None
+    if card is None:
+        return ""
+    streams = max(config.measure.counted_widths) if kind == "counters" else config.streams + 2
+    widest = max(config.measure.step_widths, 1) if kind == "profile" else streams
+    n_ctx = config.engine.n_ctx + config.depth
+    runs = engine(config.model.engine)
+    caches = (runs.kv_bytes_per_token(file, config) * n_ctx + file.state_bytes_per_sequence()) * widest
+    if file.step_bytes + caches <= card.free:
+        return ""
+    return (f"the weights take {file.step_bytes / 1e9:.1f} GB and the contexts of {widest} sequences of {n_ctx} tokens "
+            f"{caches / 1e9:.1f} GB, and {card.free / 1e9:.1f} GB are free on the card; lower engine.n_ctx or streams, "
+            "take a smaller quantization, or divide the model over more cards")  # fmt: skip
 
 
 def _count(config: Config, file: GgufFile, job: dict[str, Any]) -> Measured:
@@ -324,8 +349,6 @@ def run(job: dict[str, Any]) -> int:
 
 
 def _status_of(error: Exception) -> dict[str, Any]:
-    from pti_loop.engine import EngineError, Unsupported
-
     if isinstance(error, Unsupported):
         return {"state": "unsupported", "reason": _FOLDER.sub("", str(error))}
     if isinstance(error, (UserError, EngineError)):
