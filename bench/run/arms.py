@@ -17,7 +17,9 @@ import numpy as np
 from bench.plan.config import Config
 from bench.plan.treatment import treated
 from bench.records.rows import Piece, Run
+from bench.run.held import Look, before
 from bench.run.replay import KeptRows, Shape
+from bench.run.specs import context_spec, find_rollback, method_settings
 from bench.run.turns import Started, take_turns
 from pti_loop.counted import CountedContext, CountedModel
 from pti_loop.drafter import Source, Target
@@ -26,13 +28,12 @@ from pti_loop.ledger import Trace
 from pti_loop.loop import Decoder, Guesses
 from pti_loop.method import Method, fit
 from pti_loop.methods import METHODS
-from pti_loop.parameters import resolve
 from pti_loop.sampling import Sampler
-from pti_loop.settings import Settings
 from pti_loop.speculative import AGAIN
-from pti_loop.state_probe import cheapest, probe
 from pti_loop.tally import Tally
 
+SHORT = 32
+"""Tokens of the text that contexts are tried on before their memory is looked at."""
 REFERENCE, BATCH = "reference", 32
 """The baseline's settings, taking a text in pieces of so many tokens as it takes a prompt: by other kernels than one
 token, and nobody calls what it says then another model's. A card whose narrow decodes are equal to the last bit still
@@ -67,42 +68,9 @@ class Task:
         return kinds.pop() if len(kinds) == 1 else "mixed"
 
 
-def context_spec(config: Config, n_seq_max: int, width: int) -> ContextSpec:
-    """Spec of a context of `n_seq_max` sequences whose widest decode has `width` rows; all else equal for all arms."""
-    engine = config.engine
-    return ContextSpec(
-        n_ctx=engine.n_ctx + config.depth, n_seq_max=n_seq_max, n_batch=engine.n_batch, n_ubatch=engine.n_ubatch,
-        threads=engine.threads, kv_unified=engine.kv_unified, type_k=engine.type_k, type_v=engine.type_v,
-        flash_attn=engine.flash_attn, n_outputs=max(width, 1), sampler=engine.sampler, offload_kqv=engine.offload_kqv,
-    )  # fmt: skip
-
-
-def method_settings(config: Config) -> Settings:
-    """A method's parameters for one run. The rollback may still be `auto`, which no loop knows."""
-    values = resolve(config.method.name, config.method.parameters)
-    return Settings(config.streams, config.n_predict, str(values.get("rollback", "rewind")), values)
-
-
 def reference(config: Config) -> Shape:
     """How the reference takes a text: in pieces as wide as a decode of the baseline may be."""
     return Shape(min(BATCH, config.engine.n_batch, config.engine.n_ubatch), "tokens")
-
-
-def find_rollback(model: Model, spec: ContextSpec, method: Method, settings: Settings,
-                  sample: Sequence[int]) -> tuple[Settings, dict[str, Any]]:  # fmt: skip
-    """Settings with a strategy that was seen to restore the state, and what was seen. Raises `Unsupported` for none.
-
-    Methods that roll nothing back get the strategy that needs nothing.
-    """
-    plain = replace(settings, rollback="rewind")
-    if not method.rolls_back(settings):
-        return plain, {}
-    guesses = method.width(plain) // method.answers(plain) - 1
-    wanted = method.strategies(plain) if settings.rollback == "auto" else (settings.rollback,)
-    findings = probe(model, spec, sample, max(guesses, 1), wanted)
-    chosen = cheapest(findings)
-    facts = {"strategy": chosen.strategy, "lazy_ns": chosen.lazy_ns, "tried": [found.as_dict() for found in findings]}
-    return replace(settings, rollback=chosen.strategy), facts
 
 
 Around = Callable[[], tuple[float, ...]]
@@ -123,11 +91,13 @@ class Arms:
     that they differ in nothing but what they decode, and in the engine's setting that is on trial. `held` are the arms
     that get a context here: of two builds each has arms of its own. A method gets contexts and a model that count what
     is decoded in them, and nothing that tells it which arm it is: its trace has no number and its guesses no name.
-    `gauge` is the device's counter of joules.
+    `gauge` is the device's counter of joules. `look` tells what process and cards hold; it is asked once, around each
+    arm's context and drafter when they are opened and have decoded.
     """
 
     def __init__(self, model: Model, config: Config, sample: Sequence[int], around: Around = nothing,
-                 gauge: Callable[[], float] | None = None, held: Sequence[str] = ALL) -> None:  # fmt: skip
+                 gauge: Callable[[], float] | None = None, held: Sequence[str] = ALL,
+                 look: Look | None = None) -> None:  # fmt: skip
         self.model, self.config, self.sample, self._around, self._gauge = model, config, sample, around, gauge
         self.method = METHODS[config.method.name]
         plain, narrow = context_spec(config, 1, 1), context_spec(treated(config), 1, 1)
@@ -141,25 +111,54 @@ class Arms:
         self.wide_spec = fit(self.method, narrow, self.settings)
         self._check_batch(narrow)
         self._plain, self._held = plain, held
-        self.made = 0
+        self.made, self._look = 0, look
+        self.memory: dict[str, dict[str, int]] = {}
         self._make()
 
     def _make(self) -> None:
         """Make the contexts, and what guesses in them."""
-        specs = {"baseline": self._plain, "again": self._plain, "treatment": self.wide_spec}
         self._tallies = {name: Tally() for name in self._held}
-        self._contexts: dict[str, Context] = {
-            name: CountedContext(self.model.context(specs[name]), self._tallies[name]) for name in self._held
-        }
+        self._contexts: dict[str, Context] = {}
         self._kept_rows = KeptRows()
         self.source: Source | None = None
-        if "treatment" in self._held:
-            counted = CountedModel(self.model, self._tallies["treatment"])
-            target = Target(counted, self._contexts["treatment"], self.settings, self.sample, self.answers)
-            self.source = self.method.source(target)
+        look = None if self.memory else self._look
+        if look:
+            self._page_in()
+        for name in self._held:
+            first = before(look) if look else {}
+            self._open(name)
+            if look:
+                self._touch(name)
+                self.memory[name] = look() | first
         self.made += 1
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
+
+    def _open(self, name: str) -> None:
+        spec = self.wide_spec if name == "treatment" else self._plain
+        self._contexts[name] = CountedContext(self.model.context(spec), self._tallies[name])
+        if name == "treatment":
+            counted = CountedModel(self.model, self._tallies[name])
+            self.source = self.method.source(
+                Target(counted, self._contexts[name], self.settings, self.sample, self.answers))  # fmt: skip
+
+    def _page_in(self) -> None:
+        """Weights, and what the engine makes once, are no arm's."""
+        ctx = self.model.context(self._plain)
+        try:
+            self.run("baseline", self._short(1), seed=0, number=-1, n_predict=AGAIN, ctx=ctx)
+        finally:
+            ctx.close()
+
+    def _touch(self, name: str) -> None:
+        """Decode in an arm's context, at the widest too, since pages that nobody has used are not there yet."""
+        own = name == "treatment"
+        task = self._short(self.answers if own else 1)
+        for arm in (name, *(["sabotage"] if own and self.guesses else [])):
+            self.run(arm, task, seed=0, number=-1, n_predict=self.method.width(self.settings) + 1)
+
+    def _short(self, answers: int) -> Task:
+        return Task(0, (Prompt("", "", tuple(self.sample[:SHORT])),) * answers)
 
     @property
     def answers(self) -> int:

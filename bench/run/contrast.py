@@ -114,7 +114,7 @@ class Contrast:
             self._run_kept()
             self._carried_last()
             facts["turns"] = {"chunk": self.config.measure.chunk if self.turning else 0, "arms": list(self.turning)}
-            facts["engine"] = self.arms.facts()
+            facts["engine"], facts["held"] = self.arms.facts(), self.arms.memory
             facts["rollback"] = self.arms.rollback
             facts["drafter"] = self.arms.guessing
             facts["lossless"], facts["noise"] = self._replays()

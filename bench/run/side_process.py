@@ -27,6 +27,7 @@ class Server:
     def __init__(self, load: Callable[[dict[str, Any]], tuple[Model, Config, dict[str, Any], list[Prompt]]]) -> None:
         self._load = load
         self._arms: Arms | None = None
+        self._memory: dict[str, dict[str, int]] = {}
 
     def load(self, job: dict[str, Any]) -> About:
         """Load the model of a job, with the engine's settings of this side. Raises `EngineError`."""
@@ -40,11 +41,14 @@ class Server:
     def open(self, text: Sequence[int], held: Sequence[str]) -> Opened:
         """Make the contexts of the arms that this side has. Raises `EngineError`, `Unsupported`."""
         from bench.run.arms import Arms
+        from bench.run.held import held as look
 
         if self._arms is not None:
             self._arms.close()
         around: Around = self._around
-        self._arms = Arms(self._model, self._config, text, around, self._gauge, held)
+        first = look if not self._memory else None
+        self._arms = Arms(self._model, self._config, text, around, self._gauge, held, first)
+        self._memory = self._memory or self._arms.memory
         return Opened(self._arms.settings, self._arms.rollback, self._arms.controls())
 
     def speed(self, step_bytes: int, repeats: int) -> dict[str, Any]:
@@ -65,6 +69,7 @@ class Server:
 
         used = process_memory()
         return {"engine": self.arms.facts(), "drafter": self.arms.guessing, "log": engine_log(),
+                "memory": self._memory,
                 "process": {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous}}  # fmt: skip
 
     @property

@@ -288,6 +288,11 @@ class Sides:
         """What the engine made of each arm's context."""
         return {arm: facts for name in self.sides for arm, facts in self.told(name)["engine"].items()}
 
+    @property
+    def memory(self) -> dict[str, dict[str, int]]:
+        """What each arm took of its side's process and of the cards."""
+        return {arm: held for name in self.sides for arm, held in self.told(name)["memory"].items()}
+
     def close(self) -> None:
         """Keep what the sides say of themselves, and end their processes."""
         try:

@@ -14,7 +14,8 @@ from typing import Any
 from bench.plan.config import Config
 from bench.records.rows import Step
 from bench.run import settling
-from bench.run.arms import context_spec
+from bench.run.held import Look, before
+from bench.run.specs import context_spec
 from pti_loop.engine import Context, Model, prefill
 
 TEXT = "A step costs what it costs, whatever the words are that went before it."
@@ -142,7 +143,7 @@ def _series(ctx: Context, batches: Iterator[Batch], layout: str, half: int) -> l
 
 
 def memory_by_streams(model: Model, config: Config, kv_bytes_per_token: int, state_bytes: int,
-                      look: Callable[[], dict[str, int]] = dict) -> list[dict[str, Any]]:  # fmt: skip
+                      look: Look = dict) -> list[dict[str, Any]]:  # fmt: skip
     """Bytes of a context's buffers for 1, 2, 3, 4 and 8 streams, beside what the model's metadata says they take.
 
     `look` tells what the process and the card hold. It is asked before a context is made and when it has decoded a
@@ -152,7 +153,7 @@ def memory_by_streams(model: Model, config: Config, kv_bytes_per_token: int, sta
     for streams in (*_STREAMS, 1):  # weights are paged in, what is made once is made, and the widest is gone again
         _held_by(model, config, streams, look)
     for streams in _STREAMS:
-        before = {f"{name}_before": value for name, value in look().items()}
+        first = before(look)
         facts, held = _held_by(model, config, streams, look)
         measured = facts["kv_bytes"] + facts["state_bytes"]
         rows.append({
@@ -161,13 +162,13 @@ def memory_by_streams(model: Model, config: Config, kv_bytes_per_token: int, sta
             "output_bytes": facts["output_bytes"],
             "computed_kv_bytes": kv_bytes_per_token * facts["n_ctx_seq"] * streams,
             "computed_state_bytes": state_bytes * streams, "measured_bytes": measured,
-            "per_stream_bytes": measured / streams, **held, **before,
+            "per_stream_bytes": measured / streams, **held, **first,
         })  # fmt: skip
     return rows
 
 
 def _held_by(model: Model, config: Config, streams: int,
-             look: Callable[[], dict[str, int]]) -> tuple[dict[str, Any], dict[str, int]]:  # fmt: skip
+             look: Look) -> tuple[dict[str, Any], dict[str, int]]:  # fmt: skip
     """Facts about a context of so many streams, and what is held beside it."""
     ctx = model.context(context_spec(config, streams, streams))
     try:

@@ -10,6 +10,7 @@ import numpy as np
 from bench.plan.config import Config
 from bench.records.rows import Piece, Run
 from bench.run.arms import Arms, Task
+from bench.run.held import Look
 from bench.run.replay import Shape
 from pti_loop.engine import Model
 from pti_loop.ledger import Trace
@@ -48,6 +49,10 @@ class Trial(Protocol):
         """Whether runs of the method may be open beside one of the baseline."""
 
     @property
+    def memory(self) -> dict[str, dict[str, int]]:
+        """What each arm took of process and cards, where that was looked at."""
+
+    @property
     def made(self) -> int:
         """How often the contexts were made."""
 
@@ -80,7 +85,8 @@ class Trial(Protocol):
 
 
 def here(model: Model | None, config: Config, around: Callable[[], tuple[float, ...]],
-         gauge: Callable[[], float] | None = None) -> Callable[[Sequence[int]], Trial]:  # fmt: skip
+         gauge: Callable[[], float] | None = None,
+         look: Look | None = None) -> Callable[[Sequence[int]], Trial]:  # fmt: skip
     """What opens all arms on one model of this process."""
     assert model is not None, "arms that are elsewhere are opened by whoever has them there"
-    return lambda text: Arms(model, config, text, around, gauge)
+    return lambda text: Arms(model, config, text, around, gauge, look=look)

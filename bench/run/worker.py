@@ -33,6 +33,7 @@ from bench.records.cells import write_cell
 from bench.run.arms import Around, Prompt
 from bench.run.contrast import Contrast
 from bench.run.engines import engine, offloads
+from bench.run.held import held
 from bench.run.side_words import About
 from bench.run.trial import here
 from pti_loop.engine import EngineError, Model, Unsupported
@@ -94,7 +95,7 @@ def measure_cell(job: dict[str, Any]) -> Measured:
         facts, tables = _profile(model, config, job, sizes)
     else:
         _set_contexts(config)
-        opened = here(model, config, sample, gauge)
+        opened = here(model, config, sample, gauge, held)
         result = Contrast(None, config, prompts, job["cell"], sample, progress, opened).run()
         facts, tables = _with_memory(result.facts), result.tables
     again = read_speed(model, config, sizes["step_bytes"], repeats=4)
@@ -276,33 +277,24 @@ def _set_contexts(config: Config) -> None:
 
 
 def _with_memory(facts: dict[str, Any]) -> dict[str, Any]:
-    names = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes")
-    return facts | {"memory": {arm: {name: one[name] for name in names} for arm, one in facts["engine"].items()}}
+    """The facts with what each arm's context takes: by the engine's buffers, and of process and cards."""
+    names, found = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes"), facts.pop("held")
+    return facts | {"memory": {arm: {name: one[name] for name in names} | found.get(arm, {})
+                               for arm, one in facts["engine"].items()}}  # fmt: skip
 
 
 def _profile(model: Model, config: Config, job: dict[str, Any], sizes: dict[str, Any]) -> Measured:
     from bench.run import step_times
     from bench.run.peer_programs import compare_with_peers
 
-    held = sizes["kv_bytes_per_token"], sizes["state_bytes_per_sequence"]
+    of_shape = sizes["kv_bytes_per_token"], sizes["state_bytes_per_sequence"]
     facts: dict[str, Any] = {
-        "memory_by_streams": step_times.memory_by_streams(model, config, *held, look=_held)}
+        "memory_by_streams": step_times.memory_by_streams(model, config, *of_shape, look=held)}
     steps = step_times.step_costs(model, config, job["cell"], progress)
     for name, program in job["peers"].items():
         setattr(config.peers, name, program)
     facts["peers"] = compare_with_peers(model, Path(job["model_path"]), config, progress)
     return facts, {"steps": steps}
-
-
-def _held() -> dict[str, int]:
-    """What this process holds (its share of what it shares, all that it maps), and what the cards hold."""
-    from bench.host.card_memory import card_memory
-    from bench.host.memory import give_back, process_memory
-
-    give_back()
-    process, card = process_memory(), card_memory()
-    held = {"rss_bytes": process.rss, "process_bytes": process.pss or process.rss}
-    return held | ({"card_bytes": card.used} if card else {})
 
 
 def _model_facts(model: dict[str, Any], file: GgufFile, config: Config) -> dict[str, Any]:

@@ -156,9 +156,9 @@ def test_one_prompt_is_decoded_before_anything_has_seen_it_again_and_in_the_end(
         seen.append([prompt.tokens for prompt in task.prompts])
         return run_arm(self, arm, task, *more, **named)
 
-    def sampled(self, model, settings, sample, *more):
+    def sampled(self, model, settings, sample, *more, **named):
         seen.append([sample])
-        opened(self, model, settings, sample, *more)
+        opened(self, model, settings, sample, *more, **named)
 
     monkeypatch.setattr(Arms, "run", watched)
     monkeypatch.setattr(Arms, "__init__", sampled)

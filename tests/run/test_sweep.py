@@ -249,12 +249,27 @@ def test_a_real_sweep_measures_and_reads_back(tmp_path):
     assert (cell.runs["n_prompt"] == cell.runs["n_prompt_evaluated"]).all()
     assert cell.facts["engine"]["treatment"]["n_seq_max"] == 2
     assert cell.facts["noise"]["positions"] > 0
+    _memory_of_each_arm(cell.facts["memory"], cell.facts["model"]["tensor_bytes"])
     folder = tmp_path / "res" / cell.machine / cell.cell
     log = gzip.decompress((folder / "engine.log.gz").read_bytes()).decode()
     assert "SmolLM2-135M-Instruct.Q4_1.gguf" in log
     assert "site-packages" not in log + (folder / "cell.yaml").read_text(), "records do not tell where a model lay"
     beyond = cell.facts["process"]["anonymous_bytes"] - cell.facts["process"]["engine_buffer_bytes"]
     assert beyond < 250e6, "what a worker takes beside llama.cpp's own buffers"
+
+
+def _memory_of_each_arm(memory, weights):
+    """What an arm took of the process is its own buffers, twice the cache for two streams, and no weights."""
+    assert set(memory) == {"baseline", "again", "treatment"}
+    took = {arm: one["process_bytes"] - one["process_bytes_before"] for arm, one in memory.items()}
+    own = {arm: sum(one[name] for name in ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes"))
+           for arm, one in memory.items()}  # fmt: skip
+    assert memory["treatment"]["kv_bytes"] == pytest.approx(2 * memory["baseline"]["kv_bytes"], rel=0.01)
+    for arm, one in memory.items():
+        untouched = one["compute_bytes"] + one["output_bytes"]
+        assert own[arm] - untouched - 4e6 < took[arm] < own[arm] + 0.1 * weights, (arm, took, own)
+    assert abs(took["again"] - took["baseline"]) < 0.1 * weights
+    assert took["treatment"] > took["again"]
 
 
 def test_a_profile_measures_every_width_and_memory(tmp_path):

@@ -70,7 +70,7 @@ class Half:
         self.method, self.settings, self.rollback = own.method, own.settings, own.rollback
         self.guesses, self.guessing = own.guesses, own.guessing
         self.shape, self.reference, self.controls = own.shape, own.reference, own.controls
-        self.now, self.made = 0, 1
+        self.now, self.made, self.memory = 0, 1, {}
 
     def of(self, arm):
         return self.sides["baseline" if arm in ("baseline", "again", "reference") else "treatment"]

@@ -54,8 +54,11 @@ def _check_records(where: str, claim: Claim) -> None:
         raise UserError(f"{where}: a share in {claim.unit} lies between 0 and {whole:g}, not at {claim.printed}")
     if claim.rule.test == "ratio" and low <= 1:
         raise UserError(f"{where}: test 'ratio' is for a gain above 1, not {claim.printed}; use direction or absolute")
-    if claim.rule.test == "direction":
+    if claim.rule.test == "direction" or (claim.rule.test == "over" and claim.rule.expect != "equal"):
         _check_side(where, claim)
+    for key, value in claim.rule.against.items():
+        if value not in (both := values_of(where, key, claim.scope.get(key, ANY))) or len(both) < 2:
+            raise UserError(f"{where}: rule.against.{key} is '{value}'; name it in scope.{key} beside what is compared")
     if claim.rule.test == "one_answer" and claim.rule.formula:
         _check_distinct(where, claim)
     if claim.column in claim.conditions:

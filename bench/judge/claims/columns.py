@@ -79,7 +79,7 @@ def _figure(
 _RATE = {"rate": ("absolute",)}
 _KERNEL = {"kernel": ("absolute",)}
 _DOMAIN = {"acceptance": ("value", "absolute", "direction")}
-_GAIN = ("ratio", "direction", "absolute")
+_GAIN = ("ratio", "direction", "absolute", "over")
 _BYTES = {"memory": ("absolute",)}
 
 _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
@@ -97,7 +97,7 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     "trials": {"speedup": ({"trial": ("direction", "absolute", "ratio")}, False, ("answer", "aggregate"))},
     "step_cost": {
-        "relative_cost": ({"step_cost": ("direction", "absolute")},),
+        "relative_cost": ({"step_cost": ("direction", "absolute", "over")},),
         "step_ms": ({"step_cost": ("absolute",)},),
     },
     "acceptance": {
@@ -109,7 +109,7 @@ _FIGURES: dict[str, dict[str, tuple[Any, ...]]] = {
         "drop": ({"acceptance": ("direction",)},), "auc": ({"acceptance": ("direction",)},),
     },
     "memory": dict.fromkeys(("measured_bytes", "per_stream_bytes", "kv_bytes", "state_bytes", "card_bytes",
-                             "process_bytes"), (_BYTES, True)),
+                             "process_bytes", "held_bytes", "extra_bytes"), (_BYTES, True)),
     "bandwidth": {"read_gb_s": ({"bandwidth": ("absolute",)},)},
     "kernels": {
         "gb_s": (_KERNEL,), "us": (_KERNEL,), "cost_over_best_single": ({"kernel": ("best_kernel",)},),

@@ -34,7 +34,7 @@ def needed(claim: Claim) -> str:
 
 def _sweep(claim: Claim) -> str:
     words = list(_overrides(claim))
-    profile = claim.table not in OF_METHODS
+    profile = claim.table not in OF_METHODS and "method" not in claim.scope
     return " ".join([SWEEP, *(["profile=true"] if profile else []), *words])
 
 

@@ -61,7 +61,7 @@ def mechanism(claim: Claim) -> Mechanism:
     fixed = {"collision": COLLISION, "stream_memory": MEMORY, "lossless": LOSSLESS}
     if claim.rule.test in fixed:
         return fixed[claim.rule.test]
-    if claim.rule.test in ("absolute", "best_kernel"):
+    if claim.rule.test in ("absolute", "best_kernel", "over"):
         return CONDITIONS
     if claim.table == "ssq":
         return BYTES

@@ -142,11 +142,17 @@ def ends_for(claim: Claim, row: Row) -> tuple[str, str] | None:
     return None if row["speaks_of"] == THESE else (ends.low, ends.high)
 
 
+def behind(claim: Claim, row: Row) -> tuple[str, int]:
+    """The column with the number of units behind a Student's interval of the claim's figure, and how many of them are
+    no degree of freedom."""
+    if ends_for(claim, row) == NOISE_ENDS:
+        return "noise_freedom", 0
+    return BEHIND.get((claim.table, claim.column), BEHIND.get((claim.table, ""), ("", 0)))
+
+
 def freedom(row: Row, claim: Claim) -> float:
     """Degrees of freedom of the interval of the claim's figure; infinite where it is not Student's or is not told."""
-    name, less = BEHIND.get((claim.table, claim.column), BEHIND.get((claim.table, ""), ("", 0)))
-    if ends_for(claim, row) == NOISE_ENDS:
-        name, less = "noise_freedom", 0
+    name, less = behind(claim, row)
     known = figure(row, name)
     # One unit leaves the spread open, and its interval is of another kind.
     return math.inf if column_of(claim).trials or known is None or known - less < 1 else known - less
@@ -184,7 +190,7 @@ def value_of(row: Row, key: str) -> Any:
 
 def _is_default(row: Row, silent: Sequence[tuple[str, Any]]) -> bool:
     """Whether a row is as the defaults say, in the columns that it has and the claim is silent about."""
-    return all(value_of(row, key) is None or _equal(value_of(row, key), value) for key, value in silent)
+    return all(value_of(row, key) is None or equal(value_of(row, key), value) for key, value in silent)
 
 
 def _matches(row: Row, wanted: Sequence[tuple[str, Any]], names: Names) -> bool:
@@ -194,12 +200,12 @@ def _matches(row: Row, wanted: Sequence[tuple[str, Any]], names: Names) -> bool:
             found = names.of_row(key, row)
             if value != ANY and not any(names.same(key, one, without_mark(found)) for one in alike):
                 return False
-        elif not _equal(value_of(row, key), value):
+        elif not equal(value_of(row, key), value):
             return False
     return True
 
 
-def _equal(found: Any, wanted: Any) -> bool:
+def equal(found: Any, wanted: Any) -> bool:
     """Whether a row's value is the one, one of those, or inside the range that the scope names."""
     if found is None or found == "":
         return False
@@ -208,7 +214,7 @@ def _equal(found: Any, wanted: Any) -> bool:
     if isinstance(wanted, Mapping):
         return bool(wanted["from"] <= float(found) <= wanted["to"])
     if isinstance(wanted, (list, tuple)):
-        return any(_equal(found, one) for one in wanted)
+        return any(equal(found, one) for one in wanted)
     if isinstance(wanted, bool) or isinstance(found, bool):
         return bool(found == wanted)
     if isinstance(found, str):

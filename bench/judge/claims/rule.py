@@ -28,6 +28,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "lossless": ("grade",),
     "stream_memory": (),
     "best_kernel": ("tolerance",),
+    "over": ("against", "expect", "edge"),
 }
 """Tests of a records rule, and the keys that each knows besides those of all."""
 OF_ALL_TESTS = ("kind", "test", "table", "column", "needs", "command", "interval")
@@ -66,6 +67,8 @@ class Rule:
     universal: bool = False
     """Whether the claim is about any machine and model, so that one counter-example refutes it."""
     grade: str = "identical"
+    against: Mapping[str, Any] = field(default_factory=dict)
+    """Scope values of the rows that a figure is divided by, those of the others being in the scope too."""
     needs: str = ""
     command: str = ""
     formula: str = ""
@@ -138,6 +141,8 @@ def _typed(where: str, key: str, value: Any) -> None:
         word(where, "grade", value, GRADES)
         if value == GRADES[-1]:
             raise UserError(f"{where}: grade '{value}' is no sameness; write {' or '.join(GRADES[:-1])}")
+    if key == "against" and (not isinstance(value, Mapping) or not value):
+        raise UserError(f"{where}: rule.against is '{value}'; write keys of the scope, each with one of its values")
     if key in ("needs", "table", "column", "fact", "command") and not isinstance(value, str):
         raise UserError(f"{where}: rule.{key} is '{value}'; write it as text")
 
@@ -158,6 +163,8 @@ def _whole(where: str, rule: Rule, printed: Any) -> None:
         raise UserError(f"{where}: a fact rule names no fact; add 'fact: name' from the facts folder")
     if rule.kind == "projection" and not rule.needs:
         raise UserError(f"{where}: a projection says what would have to be run; add 'needs: ...'")
+    if rule.test == "over" and (not rule.against or rule.expect not in ("equal", *SIDES)):
+        raise UserError(f"{where}: test 'over' needs against: {{KEY: VALUE}}, and knows expect: {', '.join(SIDES)}")
     if rule.test == "direction" and rule.expect not in SIDES:
         raise UserError(f"{where}: test 'direction' needs expect: {', '.join(SIDES[:-1])} or {SIDES[-1]}")
     if rule.expect in ("less_than", "greater_than") and rule.edge is None:

@@ -20,6 +20,7 @@ from bench.judge.claims.outcome import (
     told_tolerance,
     tolerance,
 )
+from bench.judge.claims.over import over
 from bench.judge.claims.rows import Row, cells, figure, label
 from bench.judge.claims.words import number
 
@@ -77,16 +78,23 @@ def _collision_at(claim: Claim, row: Row, near: float, left: int) -> Outcome:
 
 
 def stream_memory(claim: Claim, rows: Sequence[Row]) -> list[Outcome]:
-    """A further stream costs its KV cache and state and no weights: the growth from the fewest to the most streams."""
-    # A contrast's rows hold the memory of the whole process; only a profile's series compares like with like.
-    series = [row for row in rows if row.get("source") in (None, "profile")]
+    """A further stream costs its KV cache and state and no weights: the growth from the fewest to the most streams.
+
+    A profile has a series of contexts; of a contrast it is the treatment's beside the baseline's, unless it drafts.
+    """
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        alike = tuple(str(row.get(key)) for key in ("model", "n_ctx", "type_k", "type_v"))
+        if row.get("source") in (None, "profile"):
+            groups.setdefault(alike, []).append(row)
+        elif figure(row, "held_bytes") is not None and not row.get("drafts"):
+            groups.setdefault((*alike, *cells([row])), []).append(row)
+    series = [sorted(found, key=lambda row: row["streams"]) for found in groups.values()
+              if len(found) > 1 or found[0].get("source") in (None, "profile")]  # fmt: skip
     if not series:
-        why = "No profile measured the memory at several numbers of streams."
+        why = "Neither a profile nor the arms of a contrast measured the memory at several numbers of streams."
         return [found_in(claim, rows, "inconclusive", why)]
-    models: dict[tuple[str, ...], list[Row]] = {}
-    for row in series:
-        models.setdefault(tuple(str(row.get(key)) for key in ("model", "n_ctx", "type_k", "type_v")), []).append(row)
-    return [_growth(claim, sorted(found, key=lambda row: row["streams"])) for found in models.values()]
+    return [_growth(claim, found) for found in series]
 
 
 def _sum(row: Row, *names: str) -> float | None:
@@ -97,10 +105,9 @@ def _sum(row: Row, *names: str) -> float | None:
 
 def _held(row: Row) -> float | None:
     """What process and cards took for a context; of older records what they measured, if no mere sum of the caches."""
-    whole = _sum(row, "process_bytes", "card_bytes")
-    if whole is not None:
-        return whole - (_sum(row, "process_bytes_before", "card_bytes_before") or 0.0)
-    measured = figure(row, "measured_bytes")
+    grown, measured = figure(row, "held_bytes"), figure(row, "measured_bytes")
+    if grown is not None:
+        return grown
     return None if measured == _sum(row, "kv_bytes", "state_bytes") else measured
 
 
@@ -178,4 +185,5 @@ TABLE_TESTS: dict[str, Callable[[Claim, Sequence[Row]], list[Outcome]]] = {
     "collision": collision,
     "stream_memory": stream_memory,
     "best_kernel": best_kernel,
+    "over": over,
 }

@@ -21,29 +21,40 @@ if TYPE_CHECKING:
 def memory_rows(case: Case) -> list[Memory]:
     """Memory by number of streams: from a profile's series, or from the contexts of a contrast."""
     facts = case.cell.facts
-    rows = [_row(case, PROFILE, "", known) for known in facts.get("memory_by_streams") or []]
+    rows = [_row(case, PROFILE, known) for known in facts.get("memory_by_streams") or []]
+    known = facts.get("memory") or {}
+    plain = _grown(known.get("baseline") or {})
     for arm in ("baseline", "treatment"):
-        measured = (facts.get("memory") or {}).get(arm)
-        if measured:
-            rows.append(_row(case, CONTRAST, arm, _contrast_row(case.cell, arm, measured)))
+        if measured := known.get(arm):
+            about = {"arm": arm, "method": case.arm.method, "drafts": arm != "baseline" and bool(facts.get("drafter"))}
+            extra = _grown(measured) - plain if arm != "baseline" else math.nan
+            rows.append(_row(case, CONTRAST, measured | _contrast_row(case.cell, arm, measured), **about,
+                             extra_bytes=extra))  # fmt: skip
     return rows
 
 
 def preferred(found: Iterable[list[Memory]]) -> list[Memory]:
-    """The rows of all cells. A contrast's is that of a whole process, so it is told only where no profile measured."""
+    """The rows of all cells. A contrast that nobody looked around is told only where no profile measured."""
     rows = [row for these in found for row in these]
-    return [row for row in rows if row.source == PROFILE] or rows
+    return [row for row in rows if row.source == PROFILE or not math.isnan(row.held_bytes)] or rows
 
 
-def _row(case: Case, source: str, arm: str, known: Mapping[str, Any]) -> Memory:
+def _row(case: Case, source: str, known: Mapping[str, Any], **more: Any) -> Memory:
     """A row from what the records know, whatever else they hold."""
     return Memory(
-        **case.of_model, source=source, arm=arm,
+        **case.of_model, source=source, held_bytes=_grown(known), **more,
         weight_bytes=float((case.cell.facts.get("model") or {}).get("tensor_bytes") or math.nan),
         **{name: value for name, value in known.items() if name in Memory.columns},
         kv_ratio=_quotient(known.get("kv_bytes"), known.get("computed_kv_bytes")),
         state_ratio=_quotient(known.get("state_bytes"), known.get("computed_state_bytes")),
     )  # fmt: skip
+
+
+def _grown(known: Mapping[str, Any]) -> float:
+    """What process and cards held more behind than before; nan where nobody looked."""
+    pairs = [(known.get(name), known.get(f"{name}_before")) for name in ("process_bytes", "card_bytes")]
+    grown = [after - before for after, before in pairs if after is not None and before is not None]
+    return float(sum(grown)) if grown else math.nan
 
 
 def _contrast_row(cell: StoredCell, arm: str, measured: Mapping[str, Any]) -> dict[str, Any]:

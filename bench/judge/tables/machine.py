@@ -55,9 +55,15 @@ class Memory(ModelFact):
     process_bytes_before: float = column("`process_bytes` before the context was made", BYTES, default=NAN)
     rss_bytes_before: float = column("`rss_bytes` before", BYTES, default=NAN)
     card_bytes_before: float = column("`card_bytes` before", BYTES, default=NAN)
+    held_bytes: float = column("what process and cards held more when it had decoded than before it was made, with all "
+                               "that drafts for it", BYTES, words="process and cards grew by", default=NAN)  # fmt: skip
+    extra_bytes: float = column("`held_bytes` less that of the baseline's context in the same cell", BYTES,
+                                words="more than the baseline", default=NAN)  # fmt: skip
     weight_bytes: float = column("tensors of the model's file", BYTES, default=NAN)
     source: str = column("measured in a `profile` or a `contrast`")
     arm: str = column("arm of the contrast; empty for a profile", default="")
+    method: str = column("way of decoding of the contrast's treatment; empty for a profile", default="")
+    drafts: bool = column("whether the arm has a drafter beside its context", default=False)
 
 
 @table

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.host import provenance
 from bench.plan.config import Config
-from bench.run.arms import method_settings
+from bench.run.specs import method_settings
 from pti_loop.engine import Model
 from pti_loop.gguf.file import GgufFile
 from pti_loop.llama import library, twin_file

@@ -154,7 +154,9 @@ def rows_of(claim: Claim, command: str) -> list[dict[str, Any]]:
         engine = {"model": config.model.name, "machine": config.machine, "n_ctx": config.engine.n_ctx,
                   "kv_unified": config.engine.kv_unified, "flash_attn": config.engine.flash_attn,
                   "type_k": config.engine.type_k, "type_v": config.engine.type_v}  # fmt: skip
-        if claim.table in PROFILE:
+        if claim.table == "memory" and "method" in claim.scope:
+            rows += [{**engine, "method": config.method.name, "arm": arm} for arm in ("baseline", "treatment")]
+        elif claim.table in PROFILE:
             last = config.measure.step_widths
             for layout, usual in (("sequences", step_times._SEQUENCES), ("tokens", step_times._TOKENS)):
                 rows += [{**engine, "layout": layout, "width": width, "n_past": config.measure.step_depth}

@@ -347,7 +347,7 @@ def test_memory_of_a_further_stream(tmp_path, grown, verdict) -> None:
     sums = TABLE_TESTS["stream_memory"](claim, [row(1, 100), row(4, 400)])
     assert "sum of KV cache and state itself" in sums[0].reason
     contrast = TABLE_TESTS["stream_memory"](claim, [{**row(4, 1400), "source": "contrast"}])
-    assert contrast[0].reason.startswith("No profile measured")
+    assert contrast[0].reason.startswith("Neither a profile")
 
 
 def test_conditions_that_differ_are_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -297,22 +298,39 @@ def test_memory_grows_by_cache_and_state(extra: float | None, expected: str) -> 
     assert verdict("pti.memory.weights_shared", memory=process)["verdict"] == "inconclusive"
 
 
-@pytest.mark.parametrize(("where", "other"), [("process_bytes", "card_bytes"), ("card_bytes", "process_bytes")])
-@pytest.mark.parametrize(
-    ("a_stream", "expected"),
-    [(1.2e7, "reproduced"), (1.3e7, "reproduced"), (1.2e7 + 1e8, "refuted"), (1.6e7, "refuted"), (2e6, "inconclusive")],
-)
-def test_a_copy_of_the_weights_shows_in_process_or_card(where, other, a_stream, expected) -> None:
-    """Caches of 10 MB a stream, buffers of 2, weights of 100 MB: in whichever of the two it is held."""
-    rows = [
-        {"machine": "laptop", "build": "cpu-1", "cells": ["e"], "model": "m", "source": "profile", "streams": n,
-         "kv_bytes": 8e6 * n, "state_bytes": 2e6 * n, "measured_bytes": 1e7 * n, "compute_bytes": 1.5e6 * n,
-         "output_bytes": 0.5e6 * n, "weight_bytes": 1e8, other: 5e7, where: 3e8 + (a_stream + 1e7) * n,
-         f"{where}_before": 1e7 * n}
-        for n in (1, 2, 4)
-    ]  # fmt: skip
+A_STREAM = [(1.2e7, "reproduced"), (1.3e7, "reproduced"), (1.2e7 + 1e8, "refuted"), (1.6e7, "refuted"),
+            (2e6, "inconclusive")]  # fmt: skip
+"""What a stream of caches of 10 MB and buffers of 2 takes, beside weights of 100 MB, and what that says."""
+
+
+def context(streams: int, held: float | None, **changes: Any) -> dict[str, Any]:
+    row = {"machine": "laptop", "build": "cpu-1", "cells": ["e"], "model": "m", "source": "profile", "streams": streams,
+           "kv_bytes": 8e6 * streams, "state_bytes": 2e6 * streams, "measured_bytes": 1e7 * streams,
+           "compute_bytes": 1.5e6 * streams, "output_bytes": 0.5e6 * streams, "weight_bytes": 1e8,
+           "held_bytes": held}  # fmt: skip
+    return row | changes
+
+
+@pytest.mark.parametrize(("a_stream", "expected"), A_STREAM)
+def test_a_copy_of_the_weights_shows_in_what_process_and_cards_held_more(a_stream, expected) -> None:
+    rows = [context(n, 3e8 + a_stream * n) for n in (1, 2, 4)]
     row = verdict("pti.memory.weights_shared", memory=rows)
     assert (row["verdict"], row["measured"]) == (expected, pytest.approx(a_stream / 1.2e7)), row["reason"]
+
+
+@pytest.mark.parametrize(("a_stream", "expected"), A_STREAM)
+def test_the_arms_of_a_contrast_tell_it_too_unless_one_drafts(a_stream, expected) -> None:
+    """Each cell by itself: two baselines are no growth, and a drafter's model is no stream's."""
+    arms = [context(1, 9e7 + a_stream, source="contrast", arm="baseline"),
+            context(4, 9e7 + 4 * a_stream, source="contrast", arm="treatment")]  # fmt: skip
+    other = [context(1, 8e7, source="contrast", arm="baseline", cells=["f"])]
+    row = verdict("pti.memory.weights_shared", memory=[*arms, *other])
+    assert (row["verdict"], row["measured"]) == (expected, pytest.approx(a_stream / 1.2e7)), row["reason"]
+    drafting = [arms[0], arms[1] | {"drafts": True}]
+    unseen = [one | {"held_bytes": None} for one in arms]
+    for rows in (drafting, unseen, other):
+        row = verdict("pti.memory.weights_shared", memory=rows)
+        assert (row["verdict"], row["measured"]) == ("inconclusive", None) and "Neither a profile" in row["reason"]
 
 
 def test_of_rows_at_one_temperature_the_best_tested_is_judged() -> None:
