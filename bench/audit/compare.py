@@ -301,7 +301,7 @@ def _widths(trials: Sequence[Trial], prefix: str) -> list[Comparison]:
     """Several answers at once over one, in one run without arms."""
     if any(trial.arm for trial in trials):
         return []
-    single = {key_of(trial)[:3]: trial for trial in trials if trial.streams == 1}
+    single = {key_of(trial)[:3]: trial for trial in trials if trial.streams == 1 and trial.aggregate > 0}
     found = []
     for trial in trials:
         base = single.get(key_of(trial)[:3])

@@ -1,11 +1,13 @@
 """Which test runs which line of the judge and the audit: measured once a test file, and kept outside the repository.
 
 A test file is run in a process of its own, forked from one that has collected all, so that what another file has left
-in a cache hides nothing. It knows no mutant.
+in a cache hides nothing. What was measured stands when a source changes: its lines are found again where they went, and
+a line that is new is run by whatever ran those in its place. It knows no mutant.
 """
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
@@ -42,14 +44,13 @@ class Covering:
 
 
 def covering(items: Sequence[pytest.Item]) -> Covering:
-    """Of collected tests; what was measured of an unchanged test file on unchanged sources is taken from disk."""
+    """Of collected tests; what was measured of an unchanged test file is taken from disk."""
     files: dict[Path, list[pytest.Item]] = defaultdict(list)
     for item in items:
         files[item.path].append(item)
-    sources = _digest(*(path for folder in MEASURED for path in sorted((ROOT / folder).rglob("*.py"))))
-    found = Covering()
+    found, moved = Covering(), _Moved()
     for path, own in files.items():
-        kept = FOLDER / sources / f"{'.'.join(path.relative_to(ROOT).parts)}.{_digest(path)}.json"
+        kept = FOLDER / f"{'.'.join(path.relative_to(ROOT).parts)}.{_digest(path)}.json"
         if not kept.exists():
             print(f"measuring {path.relative_to(ROOT)}", flush=True)
             _in_child(own, kept)
@@ -57,7 +58,36 @@ def covering(items: Sequence[pytest.Item]) -> Covering:
         found.seconds |= measured["seconds"]
         for file, lines in measured["lines"].items():
             for line, tests in lines.items():
-                found.tests[file][int(line)] += tests
+                for place in moved.places(file, measured["sources"][file], int(line)):
+                    found.tests[file][place] += tests
+    return found
+
+
+class _Moved:
+    """Where the lines of a source went that was another one when it was measured."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], dict[int, range]] = {}
+
+    def places(self, file: str, digest: str, line: int) -> Sequence[int]:
+        """Numbers of the lines that a line is at; none where it is gone, and all that stand in its place."""
+        if (file, digest) not in self._known:
+            self._known[file, digest] = _moves(ROOT / file, FOLDER / f"{digest}.py")
+        known = self._known[file, digest]
+        return known.get(line, ()) if known else (line,)
+
+
+def _moves(now: Path, then: Path) -> dict[int, range]:
+    """Empty where nothing moved."""
+    if not now.exists():
+        return {0: range(0)}
+    before, after = then.read_text().splitlines(), now.read_text().splitlines()
+    if before == after:
+        return {}
+    found = {}
+    for word, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        for line in range(a, b):
+            found[line + 1] = range(c + line - a + 1, c + line - a + 2) if word == "equal" else range(c + 1, d + 1)
     return found
 
 
@@ -88,7 +118,7 @@ def _in_child(items: list[pytest.Item], kept: Path) -> None:
         raise RuntimeError(f"{kept}: the tests could not be measured")
 
 
-def _measure(items: list[pytest.Item]) -> dict[str, dict[str, object]]:
+def _measure(items: list[pytest.Item]) -> dict[str, object]:
     from coverage import Coverage
 
     watch = Coverage(data_file=None, source=[str(ROOT / folder) for folder in MEASURED], config_file=False)
@@ -107,4 +137,11 @@ def _measure(items: list[pytest.Item]) -> dict[str, dict[str, object]]:
                                             for line, tests in data.contexts_by_lineno(name).items()}
         for name in data.measured_files()
     }  # fmt: skip
-    return {"seconds": seconds, "lines": lines}
+    return {"seconds": seconds, "lines": lines, "sources": {file: _keep(ROOT / file) for file in lines}}
+
+
+def _keep(path: Path) -> str:
+    """The source as it is, by its digest."""
+    digest = _digest(path)
+    (FOLDER / f"{digest}.py").write_bytes(path.read_bytes())
+    return digest
