@@ -35,7 +35,9 @@ from scipy.stats import binomtest
 from tests.faults.covering import FOLDER, MEASURED, Covering, covering, quiet
 from tests.faults.mutants import ROOT, Mutant, mutants
 
-TESTS = ("tests/judge", "tests/audit", "tests/faults", "tests/report", "tests/bench")
+TESTS = ("tests/judge", "tests/audit", "tests/faults", "tests/report", "tests/bench", "tests/run/test_turns.py",
+         "tests/run/test_until.py", "tests/run/test_trial.py", "tests/run/test_kept.py")  # fmt: skip
+"""Those that judge anything."""
 EQUIVALENT = Path(__file__).with_name("equivalent.csv")
 BUDGET_S = 20.0
 """Processor time of the tests that one mutant is shown, as they take without it."""

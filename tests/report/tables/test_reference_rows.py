@@ -14,6 +14,8 @@ from functools import cache
 import pytest
 
 from bench.judge.damage import judge_curves, judge_whole
+from bench.judge.findings import Findings
+from bench.judge.kernels.findings import judge_kernels
 from bench.judge.measure.case import is_profile
 from bench.judge.measure.contexts import PAIRS
 from bench.judge.tables import TABLES
@@ -48,6 +50,16 @@ def prices(machine: str) -> list:
     cells = [read_cell(folder) for folder in FOLDERS.values() if folder.parent.name == machine]
     made = [judge_curves(cell)[1] for cell in cells if is_profile(cell)]
     return [profile for profile in made if profile is not None]
+
+
+def test_the_rows_of_kernels_are_those_of_the_committed_report() -> None:
+    findings = judge_kernels(Findings(), sorted(path.parent for path in REFERENCE.glob("*/kernels/env.json")))
+    for table in ("kernels", "counters", "ssq", "kernel_resources"):
+        kept = (ROOT / "reports" / "reference" / f"{table}.csv").read_text()
+        made = table_text(table, Ordered(findings).rows(table))
+        for mine, theirs in zip(csv.DictReader(made.splitlines()), csv.DictReader(kept.splitlines()), strict=True):
+            wrong = [name for name in theirs if not same(mine[name], theirs[name])]
+            assert not wrong, (table, wrong, mine)
 
 
 def lines_of(name: str, rows: list) -> list[Line]:
