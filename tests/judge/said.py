@@ -1,7 +1,8 @@
 """What the judge says of stored cells in which one thing is changed: `python -m tests.judge.said` writes down what it
 says at present, a line a cell and column in said.csv, for whoever changes it to read as a diff.
 
-A line has the checks that some of the changes fail. What they say, and every figure to six digits, is in a digest.
+A line has the checks that some of the changes fail. What they say, and every figure to six digits, is in a digest. It
+is of the columns that there were when it was written down (columns.json): a further one changes no line.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import copy
 import csv
 import hashlib
+import json
 import random
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,14 +26,15 @@ from bench.judge import judge
 from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
 from bench.judge.measure.case import Profile
-from bench.judge.predict.advice import advise
-from bench.judge.tables import TABLES
+from bench.judge.predict.advice import Advice, advise
+from bench.judge.tables import TABLES, written
 from bench.records.cells import StoredCell, read_cell
-from bench.report.tables.csv_files import table_text
+from bench.report.tables.csv_files import cell_text
 from pti_loop.parameters import declared
 
 FOLDERS = (Path(__file__).parents[1] / "data" / "cells", Path(__file__).parents[1] / "faults" / "cells")
 KEPT = Path(__file__).with_name("said.csv")
+COLUMNS_OF = Path(__file__).with_name("columns.json")
 COLUMNS = ("cell", "place", "fails", "digest")
 CELLS = sorted(path.parent.name for root in FOLDERS for path in root.glob("*/*/cell.yaml"))
 """Most methods, at and above temperature 0, a profile of either machine, and a cell with all that later ones have."""
@@ -52,6 +55,18 @@ def stored(name: str) -> StoredCell:
     cell = read_cell(folder)
     assert isinstance(cell, StoredCell)
     return cell
+
+
+@cache
+def columns() -> dict[str, list[str]]:
+    """Columns of each table that are in the digests."""
+    found: dict[str, list[str]] = json.loads(COLUMNS_OF.read_text())
+    return found
+
+
+def own() -> list[str]:
+    """Tables that a cell fills alone."""
+    return [table for table in columns() if TABLES[table].made_by]
 
 
 @cache
@@ -143,7 +158,7 @@ def _other(inner: Any, key: Any) -> None:
 def said(name: str, place: str, made: list[Change]) -> dict[str, str]:
     """One line."""
     found = [judge_whole(change(stored(name)), prices()).findings for change in made]
-    return {"cell": name, "place": place, **_told(found, SHOWN)}
+    return {"cell": name, "place": place, **_told(found, own())}
 
 
 def together(without: str) -> dict[str, str]:
@@ -151,10 +166,21 @@ def together(without: str) -> dict[str, str]:
     found = judge([stored(name) for name in CELLS if name != without])
     plans = [advise(found, model, machine, sorted(declared())) for machine in ("amd-epyc-2c", "h200")
              for model in ("smollm2-135m", "pti-tiny")]  # fmt: skip
-    return {"cell": "all", "place": f"without {without}", **_told([found], [*SHOWN, *JOINED], repr(plans))}
+    return {"cell": "all", "place": f"without {without}", **_told([found], columns(), repr([*map(_advice, plans)]))}
 
 
-def _told(findings: list[Findings], tables: Sequence[str], more: str = "") -> dict[str, str]:
+def _advice(plan: Advice | None) -> Any:
+    """What is advised, without the whole rows that it is about."""
+    if plan is None:
+        return None
+    chosen = [(one.verdict, one.temperature, one.prompt_class, one.several, one.settings,
+               *(one.row[name] for name in ("short", "speedup", "ci_low", "ci_high"))) for one in plan.choices]  # fmt: skip
+    rejected = [(one.row["short"], one.reason) for one in plan.rejected]
+    return (chosen, rejected, plan.cells, plan.void, plan.unmeasured, plan.unsupported, plan.drafters, plan.cliffs,
+            plan.missing)  # fmt: skip
+
+
+def _told(findings: list[Findings], tables: Iterable[str], more: str = "") -> dict[str, str]:
     fails: dict[str, None] = {}
     whole = hashlib.sha256(_short(more))
     for found in findings:
@@ -164,7 +190,8 @@ def _told(findings: list[Findings], tables: Sequence[str], more: str = "") -> di
                 fails["damaged"] = None
                 whole.update(_short(re.sub(r"\w+\.py:\d+", "", row.reason)))
         for table in tables:
-            whole.update(_short(table_text(table, getattr(found, table))))
+            for row in getattr(found, table):
+                whole.update(_short("\t".join(cell_text(row[name]) for name in columns()[table])))
     return {"fails": ", ".join(fails), "digest": whole.hexdigest()[:12]}
 
 
@@ -175,6 +202,8 @@ def _short(text: str) -> bytes:
 
 def main() -> int:
     """Write all of them down."""
+    made = {table: list(written(table)) for table in (*SHOWN, *JOINED)}
+    COLUMNS_OF.write_text(json.dumps(made, indent=1) + "\n")
     with KEPT.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

@@ -29,6 +29,9 @@ from tests.judge.claims.claim_findings import FACTS, ROOT
 ROWS = ROOT / "tests" / "data" / "report_rows.json.gz"
 KEPT = ROOT / "tests" / "judge" / "claims" / "said.csv"
 FIELDS = ("change", "test", "verdicts", "digest")
+TOLD = ("claim_id", "machine", "build", "verdict", "measured", "ci_low", "ci_high", "counted", "distinct", "cells",
+        "reason")  # fmt: skip
+"""Columns of a verdict that are in the digest."""
 SHEETS = ("pti", "qwen38_mtp", "llamacpp_ngram")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 MI50 = {"machine": "mi50", "model": "qwen3.6-27b", "quantization": "ud-q6_k_xl", "n_predict": 80,
@@ -112,7 +115,7 @@ def said(change: str) -> Iterator[dict[str, str]]:
     """Lines of one change, in the order of their tests."""
     for test, found in sorted(verdicts(change).items()):
         counts = Counter(str(row["verdict"]) for row in found)
-        told = repr([[row[name] for name in row.columns if name != "conditions"] for row in found])
+        told = repr([[row[name] for name in TOLD] for row in found])
         digest = hashlib.sha256(NUMBER.sub(lambda one: f"{float(one[0]):.6g}", told).encode()).hexdigest()[:12]
         words = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
         yield {"change": change, "test": test, "verdicts": words, "digest": digest}
