@@ -57,7 +57,7 @@ def _decodes(model: LlamaModel, config: Config, width: int, decodes: int, warm_u
     """Nanoseconds of each decode, one token in each of `width` sequences, and until it was queued."""
     from dataclasses import replace
 
-    from bench.run.arms import context_spec
+    from bench.run.specs import context_spec
     from bench.run.step_times import TEXT
     from pti_loop.engine import prefill
 

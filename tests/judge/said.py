@@ -173,8 +173,9 @@ def _advice(plan: Advice | None) -> Any:
     """What is advised, without the whole rows that it is about."""
     if plan is None:
         return None
-    chosen = [(one.verdict, one.temperature, one.prompt_class, one.several, one.settings,
-               *(one.row[name] for name in ("short", "speedup", "ci_low", "ci_high"))) for one in plan.choices]  # fmt: skip
+    names = ("short", "speedup", "ci_low", "ci_high")
+    chosen = [(one.verdict, one.temperature, one.prompt_class, one.several, one.settings, *map(one.row.get, names))
+              for one in plan.choices]  # fmt: skip
     rejected = [(one.row["short"], one.reason) for one in plan.rejected]
     return (chosen, rejected, plan.cells, plan.void, plan.unmeasured, plan.unsupported, plan.drafters, plan.cliffs,
             plan.missing)  # fmt: skip
