@@ -114,7 +114,8 @@ class Contrast:
             self._run_kept()
             self._carried_last()
             facts["turns"] = {"chunk": self.config.measure.chunk if self.turning else 0, "arms": list(self.turning)}
-            facts["engine"], facts["held"] = self.arms.facts(), self.arms.memory
+            facts["engine"] = self.arms.facts()
+            facts |= {"held": self.arms.memory} if self.arms.memory else {}
             facts["rollback"] = self.arms.rollback
             facts["drafter"] = self.arms.guessing
             facts["lossless"], facts["noise"] = self._replays()

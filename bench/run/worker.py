@@ -278,7 +278,7 @@ def _set_contexts(config: Config) -> None:
 
 def _with_memory(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts with what each arm's context takes: by the engine's buffers, and of process and cards."""
-    names, found = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes"), facts.pop("held")
+    names, found = ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes"), facts.pop("held", {})
     return facts | {"memory": {arm: {name: one[name] for name in names} | found.get(arm, {})
                                for arm, one in facts["engine"].items()}}  # fmt: skip
 

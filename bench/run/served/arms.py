@@ -70,6 +70,7 @@ class ServedArms:
         self.rollback: dict[str, Any] = {}
         self.rows: list[Served] = []
         self.made = 1
+        self.memory: dict[str, dict[str, int]] = {}
         self.guesses, self.answers = False, config.streams
         self.shape = self.reference = Shape(1, "tokens")
 
