@@ -29,7 +29,7 @@ async function openCell(machine, id) {
   body.append(...trouble(cells, row), make("p", { class: "soft" }, oneLine(cells, row)));
   if (panel) body.append(...pictures(panel, await table("stalls")));
   body.append(make("h3", {}, "What the report makes of it"), ...(await judgedRows(machine, id)), ...(await differing(machine, id)),
-    make("h3", {}, "Under which conditions"), about(cells, row), ...rerun(machine, id, command));
+    make("h3", {}, "Under which conditions"), about(cells, row), ...rerun(machine, id, command, cells.get(row, "state")));
   if (panel) body.append(...raw(panel, records));
 }
 
@@ -53,7 +53,8 @@ function oneLine(cells, row) {
   return told.join(" · ");
 }
 
-function rerun(machine, id, folder) {
+function rerun(machine, id, folder, state) {
+  if (state !== "done") return [make("h3", {}, "Measure it again"), make("p", {}, "The same sweep measures it again.")];
   return [make("h3", {}, "Measure it again"), make("pre", {}, `python -m bench rerun ${folder ? `${folder}/${machine}/` : ""}${id}`)];
 }
 

@@ -61,22 +61,24 @@ class Place:
 
 
 def write_page(tables: Ordered, claims: Sequence[Row], traces: Sequence[Traces], out: Path,
-               place: Place | None = None, summary: Summary | None = None) -> Path:  # fmt: skip
+               place: Place | None = None, summary: Summary | None = None,
+               texts: Mapping[str, str] | None = None) -> Path:  # fmt: skip
     """Writes the page into the folder `out`, which must exist, and returns its path.
 
-    `traces` are what there is to see of each cell's records, `summary` is what the page begins with.
-    Raises UserError when it cannot be written.
+    `traces` are what there is to see of each cell's records, `summary` is what the page begins with, `texts`
+    are CSV files by table where they are made already. Raises UserError when it cannot be written.
     """
-    return write_file(Path(out) / NAME, page_html(tables, claims, traces, place or Place(), summary))
+    return write_file(Path(out) / NAME, page_html(tables, claims, traces, place or Place(), summary, texts))
 
 
 def page_html(tables: Ordered, claims: Sequence[Row], traces: Sequence[Traces], place: Place,
-              summary: Summary | None = None) -> str:  # fmt: skip
+              summary: Summary | None = None, texts: Mapping[str, str] | None = None) -> str:  # fmt: skip
     """The page as text: the same for the same input."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     filled = {name: rows for name in FILES if (rows := claims if name == "claims" else tables.rows(name))}
-    blocks = {f"table-{name}": packed(table_text(name, rows)) for name, rows in filled.items()}
+    made = texts or {}
+    blocks = {f"table-{name}": packed(made.get(name) or table_text(name, rows)) for name, rows in filled.items()}
     shown = {f"{plain_text(one.machine)}/{plain_text(one.cell)}": one for one in traces}
     blocks |= {f"panel-{number}": packed(as_json(panel(one))) for number, one in enumerate(shown.values())}
     data = {

@@ -18,6 +18,11 @@ from bench.plain_text import plain_lines, plain_text
 
 EMITS = ("stream", "position", "token", "round", "kind")
 PLAIN_FILES = ("cell.yaml", "env.json", "facts.json", "status.json")
+DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+"""libyaml's where it is there: the other takes ten times as long for the same text."""
+RUNS = ("run", "block", "order", "arm", "prompt", "counted", "distinct", "start_ns", "end_ns", "decode_window_ns",
+        "prefill_ns", "clock_mhz", "temp_c", "load", "other_cpus", "steal", "energy_j")  # fmt: skip
+"""Columns of the runs table that a panel shows; the file has all."""
 TIMES = ("total", "decode", "draft", "sample", "rollback")
 
 
@@ -26,10 +31,10 @@ def panel(traces: Traces) -> dict[str, Any]:
     starts = dict(zip(traces.runs.get("run", ()), traces.runs.get("start_ns", ()), strict=False))
     return {
         "machine": plain_text(traces.machine), "cell": plain_text(traces.cell),
-        "config": plain_lines(yaml.safe_dump(dict(traces.config), sort_keys=True, allow_unicode=True)),
+        "config": plain_lines(yaml.dump(dict(traces.config), Dumper=DUMPER, sort_keys=True, allow_unicode=True)),
         "folder": "/".join(quote(part) for part in (traces.machine, traces.cell)),
         "files": [*PLAIN_FILES, *(f"{name}.csv.gz" for name in traces.files)],
-        "runs": {name: _plain(values) for name, values in traces.runs.items()}, "all_runs": traces.all_runs,
+        "runs": {name: _plain(traces.runs[name]) for name in RUNS if name in traces.runs}, "all_runs": traces.all_runs,
         "shown": [_run(one, int(starts.get(one.run, 0))) for one in traces.shown], "pairs": traces.pairs,
         "words": {str(token): _word(said) for token, said in sorted(traces.said.items())},
         "texts": [_texts(one, traces.said) for one in traces.shown],

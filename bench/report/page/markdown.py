@@ -59,7 +59,8 @@ def write_report(
         written = write_tables(tables, claims, out) + write_printed(tables, claims, index, out)
         contents = _contents(tables, claims, index, summary)
         traces = getattr(findings, "traces", None) or []
-        written.append(write_page(tables, claims, traces, out, Place.of(results, out), summary))
+        texts = {path.stem: path.read_text("utf-8") for path in written}
+        written.append(write_page(tables, claims, traces, out, Place.of(results, out), summary, texts))
         drawn: list[Path] = drawings()
     shown = {path.stem for path in drawn if path.suffix == ".svg" and path.parent == out / "figures"}
     page = write_file(out / PAGE, _rendered(contents, shown))

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image, ImageChops
 
+from tests.report.html import screenshots
 from tests.report.html.pages import until
 
 CELL = "amd-epyc-2c/8a19dcee72d9"
@@ -183,3 +185,15 @@ def test_a_link_to_a_cell_is_one_to_the_whole_panel(visit, reference):
     page.wait_for_selector("dialog[open] .reel")
     page.go_back()
     page.wait_for_selector("dialog:not([open])", state="attached")
+
+
+def test_the_pictures_in_the_readme_are_of_this_page(browser, reference, tmp_path):
+    """Letters differ from one machine's fonts to another's; size and most of what is drawn do not."""
+    readme = (screenshots.ROOT / "README.md").read_text()
+    for path in screenshots.take(browser, reference / "index.html", tmp_path):
+        kept = screenshots.FOLDER / path.name
+        assert f"docs/images/{path.name}" in readme and kept.stat().st_size < 150_000
+        made, shown = (Image.open(one).convert("L") for one in (path, kept))
+        assert made.size == shown.size
+        apart = ImageChops.difference(made, shown).resize((40, 30))
+        assert sum(value > 60 for value in apart.tobytes()) < 0.1 * 40 * 30, path.name
