@@ -20,14 +20,14 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from bench.judge.summary import Summary
-from bench.judge.tables import columns_of, written
+from bench.judge.tables import TABLES, columns_of, written
 from bench.judge.tables.claims import MEANINGS
 from bench.judge.traces import Traces
 from bench.plain_text import plain_text
 from bench.report.html.packed import as_json, packed
 from bench.report.html.panels import panel
 from bench.report.html.screen import screen
-from bench.report.html.views import PARTS, Part
+from bench.report.html.views import Part, parts
 from bench.report.tables import verdicts
 from bench.report.tables.csv_files import FILES, Ordered, table_text
 from bench.report.tables.damaged import damaged_rows
@@ -92,7 +92,7 @@ def page_html(tables: Ordered, claims: Sequence[Row], traces: Sequence[Traces], 
     environment.filters["coded"] = _coded
     return environment.get_template("index.html.j2").render(
         style=style, script=script, policy=_policy(style, script), meanings=MEANINGS, files=sorted(filled),
-        parts=[_part(part, filled) for part in PARTS], counts=_counts(claims), cells=_cells(tables),
+        parts=[_part(part, filled) for part in parts({name: written(name) for name in TABLES if name in filled})], counts=_counts(claims), cells=_cells(tables),
         damaged=[_damaged(row) for row in damaged_rows(tables.rows("cells"))], summary=summary and screen(summary),
         blocks={"page-data": packed(as_json(data)), **blocks},
     )  # fmt: skip

@@ -5,7 +5,8 @@ Every table of the report is in one of them; a row opens to all its columns. Kno
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ PARTS = (
                                          "tok_s", "baseline_tok_s", "lossless", "cells"), picture=True),
             View("trials", "Builds and settings on trial", ("short", "difference", "was", "became", "speedup", "tok_s",
                                                             "lossless", "machine", "cells")),
+            View("servers", "Servers on trial", ("short", "arm", "when", "tok_s", "own_tok_s", "drafted", "accepted",
+                                                 "machine", "cells")),
             View("timeline", "Tokens over time, where tokens are said again", ("cell", "t_s", "counted", "distinct",
                                                                                "machine", "cells")),
         ),
@@ -161,3 +164,14 @@ PARTS = (
     ),
 )  # fmt: skip
 """In the order of the page, behind the claims."""
+FEW = 9
+"""Columns that a table opens with that has no view of its own."""
+FURTHER = Part("further", "Further", "Further tables", "Tables without a section of their own.", "There is none.", ())
+
+
+def parts(columns: Mapping[str, Sequence[str]]) -> tuple[Part, ...]:
+    """The sections for some tables, by their columns: one that no view names stands behind all others."""
+    known = {view.table for part in PARTS for view in part.views}
+    rest = [View(name, name.replace("_", " "), tuple(names[:FEW])) for name, names in columns.items()
+            if name not in known]  # fmt: skip
+    return (*PARTS, replace(FURTHER, views=tuple(rest))) if rest else PARTS
