@@ -92,7 +92,8 @@ def page_html(tables: Ordered, claims: Sequence[Row], traces: Sequence[Traces], 
     environment.filters["coded"] = _coded
     return environment.get_template("index.html.j2").render(
         style=style, script=script, policy=_policy(style, script), meanings=MEANINGS, files=sorted(filled),
-        parts=[_part(part, filled) for part in parts({name: written(name) for name in TABLES if name in filled})], counts=_counts(claims), cells=_cells(tables),
+        parts=[_part(part, filled) for part in parts({name: written(name) for name in TABLES if name in filled})],
+        counts=_counts(claims), cells=_cells(tables),
         damaged=[_damaged(row) for row in damaged_rows(tables.rows("cells"))], summary=summary and screen(summary),
         blocks={"page-data": packed(as_json(data)), **blocks},
     )  # fmt: skip
