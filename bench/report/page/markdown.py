@@ -59,7 +59,7 @@ def write_report(
         written = write_tables(tables, claims, out) + write_printed(tables, claims, index, out)
         contents = _contents(tables, claims, index, summary)
         traces = getattr(findings, "traces", None) or []
-        texts = {path.stem: path.read_text("utf-8") for path in written}
+        texts = {one.stem: one.read_text("utf-8") for one in written if one.suffix == ".csv" and one.parent == out}
         written.append(write_page(tables, claims, traces, out, Place.of(results, out), summary, texts))
         drawn: list[Path] = drawings()
     shown = {path.stem for path in drawn if path.suffix == ".svg" and path.parent == out / "figures"}
