@@ -11,7 +11,7 @@ import pytest
 from bench.readme import REFERENCE
 from tests.report.html.pages import until
 
-CELLS = ["amd-epyc-2c/8a19dcee72d9", "amd-epyc-2c/16476fce18bc", "amd-epyc-2c/2298e84a468d", "h200/bfe278cc24ee"]
+CELLS = ["amd-epyc-2c/8a19dcee72d9", "amd-epyc-2c/16476fce18bc", "amd-epyc-2c/2298e84a468d", "amd-epyc-2c/8da2b2f4755d"]
 
 
 def opened(visit, folder: Path, cell: str) -> Any:
