@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench import comparing
 from bench.errors import UserError, nearest
 from bench.plain_text import plain_text
 
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from bench.stored import Judged
     from bench.stored.chosen import Chosen
 
-HELP = """[KEY=VALUE ..] [--short | --json | -o md|json|jsonl|csv]
+HELP = """[KEY=VALUE ..] [--short | --json | -o md|json|jsonl|csv | --check BASE]
 
 Judges stored results and writes reports/: a page, figures and a CSV file a table. Nothing is measured.
   results=FOLDER            where the records lie; results by default
+  results=A,B               side by side instead, each figure of B with its ratio over A's: compare.md and compare.csv
   reports=FOLDER            where to write; reports by default
   claims=FILE,..            sheets to judge, shipped ones by name; all of them by default
   machine= model= method=   only such cells; several names joined by commas
@@ -33,9 +35,12 @@ Prints, and writes nothing:
   --short                   Markdown to paste into a post
   --json                    everything, as docs/report.schema.json describes it
   -o md|json|jsonl|csv      the rows of one table, as llama-bench prints them; table=NAME, speedup by default
-Exit code: 0; 1 where a cell is damaged; 2 where the input lacks something, which the report says."""
+  --check BASE              what is worse than in the results folder BASE beyond its interval
+Exit code: 0; 1 where a cell is damaged, or --check finds something worse; 2 where the input lacks something, which the
+report says, or nothing can be compared."""
 KEYS = ("results", "reports", "claims", "machine", "model", "method", "table")
 FORMATS = ("md", "json", "jsonl", "csv")
+OPTIONS = ("--short", "--json", "--check")
 SHORT, WHOLE = "short", "whole"
 INCOMPLETE, DAMAGED_CELLS = 2, 1
 
@@ -53,6 +58,8 @@ class Options:
     table: str = ""
     format: str = ""
     """One of `FORMATS`, `SHORT` or `WHOLE`; empty to write the report."""
+    check: Path | None = None
+    """The results folder to check against."""
 
     @property
     def chosen(self) -> Chosen:
@@ -66,6 +73,10 @@ def main(rest: Sequence[str]) -> int:
     """Do what the words ask for; returns the exit code. Raises `UserError` for words that ask for nothing known."""
     asked = options(rest)
     with without_collector():
+        if asked.check is not None:
+            return comparing.check(asked.check, asked.results[0], asked.chosen)
+        if len(asked.results) > 1:
+            return comparing.side_by_side(asked.results, asked.chosen, asked.reports)
         found = judged_of(asked)
         if asked.format:
             return _printed(asked, found)
@@ -85,11 +96,19 @@ def options(rest: Sequence[str]) -> Options:
             _set_format(made, SHORT if word == "--short" else WHOLE)
         elif word in ("-o", "--output"):
             _set_format(made, _valued(word, words, FORMATS))
+        elif word == "--check":
+            made.check = Path(_valued(word, words))
+        elif word.startswith("--check="):
+            made.check = Path(_valued("--check", [part for part in [word.removeprefix("--check=")] if part]))
         else:
             _set(made, word)
     made.results = made.results or [Path(usual.results)]
     if made.table and made.format not in FORMATS:
         raise UserError(f"table={made.table} goes with -o {'|'.join(FORMATS)}; write for example -o csv")
+    if made.format and (made.check is not None or len(made.results) > 1):
+        raise UserError("a comparison is printed in one way; leave out --short, --json and -o; compare.csv has all")
+    if made.check is not None and len(made.results) > 1:
+        raise UserError("--check holds one results folder against BASE; give one folder with results=")
     return made
 
 
@@ -111,9 +130,10 @@ def _valued(word: str, words: list[str], choices: Sequence[str] = ()) -> str:
 def _set(made: Options, word: str) -> None:
     key, _, value = word.partition("=")
     if key not in KEYS or not value:
-        raise UserError(f"'{word}' is no setting of a report; {nearest(key, (*KEYS, '--short', '--json'))}")
+        raise UserError(f"'{word}' is no setting of a report; {nearest(key, (*KEYS, *OPTIONS))}")
     if key == "results":
-        made.results = [Path(value)]
+        # A folder's own name may have a comma.
+        made.results = [Path(value)] if Path(value).is_dir() else [Path(part) for part in value.split(",") if part]
     elif key == "reports":
         made.reports = Path(value)
     elif key in ("claims", "table"):

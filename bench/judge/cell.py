@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bench.judge.compare.about import about as about_of
 from bench.judge.findings import WARNING, Findings
 from bench.judge.measure.beside import beside
 from bench.judge.measure.case import Case, Profile, Profiles, identity, is_profile, profile_of
@@ -83,7 +84,7 @@ def cell_rows(case: Case) -> list[Cell]:
             n_predict=known["n_predict"], conditions=case.arm.parameters,
             **beside(case), gpu=", ".join(str(gpu.get("name", "")) for gpu in machine.get("gpus") or []),
             cpu=machine.get("cpu", ""), llama_cpp_commit=engine.get("llama_cpp_commit", ""),
-            time_utc=cell.env.get("time_utc", ""), state=cell.status.get("state", ""),
+            time_utc=cell.env.get("time_utc", ""), about=about_of(cell), state=cell.status.get("state", ""),
             reason=cell.status.get("reason", ""), unproven=cell.note, seconds=cell.status.get("seconds"),
             warnings=sum(control.severity == WARNING for control in case.controls),
         )

@@ -26,7 +26,7 @@ unit. An interval holds 95 %. Conditions (settings of the engine, parameters of 
 
 def dictionary() -> str:
     """The page: a section a file, a line a column."""
-    return "\n".join([HEAD, *(_section(name) for name in FILES)])
+    return "\n".join([HEAD, *(_section(name) for name in (*FILES, "compare"))])
 
 
 def _section(name: str) -> str:

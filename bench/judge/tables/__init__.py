@@ -99,6 +99,9 @@ CONTROLS = {
 
 CLAIMS = Table(f"{_ROWS}.claims:Verdict")
 """The table of verdicts, which rests on all others and is none of the findings."""
+COMPARE = Table(f"{_ROWS}.compare:Comparison")
+"""The table of two results folders side by side, which rests on the findings of both."""
+OTHERS = {"claims": CLAIMS, "compare": COMPARE}
 
 
 @cache
@@ -110,8 +113,8 @@ def named(name: str) -> Any:
 
 def row_type(table: str) -> type[Row]:
     """The class of a table's rows. Raises UserError with the nearest name for an unknown table."""
-    if table == "claims":
-        return _class(CLAIMS)
+    if table in OTHERS:
+        return _class(OTHERS[table])
     if table not in TABLES:
         raise UserError(f"the findings have no table '{table}'; {nearest(table, TABLES)}")
     return _class(TABLES[table])

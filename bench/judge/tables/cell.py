@@ -47,6 +47,8 @@ class Cell(ArmFact):
     gpu: str = column("graphics processors", default="")
     llama_cpp_commit: str = column("commit of llama.cpp", default="")
     time_utc: str = column("when it was measured", default="")
+    about: Mapping[str, Any] = column("what a cell of other results is matched with it by, and may differ in",
+                                      written=False, default_factory=dict)  # fmt: skip
 
 
 @table

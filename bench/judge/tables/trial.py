@@ -55,6 +55,7 @@ class Trial(ArmFact):
     n_prompts: int = column("prompts; groups that share one count once")
     n_units: int = column("units of the interval")
     freedom: float = column("degrees of freedom of the interval", default=1.0)
+    noise_freedom: float = column("degrees of freedom of that for these texts", written=False, default=NAN)
     units: str = column("what they are: prompts, blocks or replicate pairs")
     loaded: str = column("whether both arms share a process, or have one each: loaded together or in turn; of servers "
                          "whether each run had a fresh one", words="loaded")  # fmt: skip

@@ -1,0 +1,1 @@
+"""A comparison of results folders in the terminal, as Markdown and as CSV. Computes nothing."""
