@@ -82,7 +82,9 @@ def test_a_report_over_records_that_say_it(
     page = (out / "report.md").read_text()
     for text in (told.out, told.err, page):
         assert not NEVER.search(text)
-    assert not re.search(r"<\w|^# INJECTED|(?<!\\)\[[^\]]*\]\((?!figures/)", page, re.MULTILINE)
+    # The page folds its tables and breaks its lines with tags of its own.
+    own = r"(?!(?:br|details|summary)>)"
+    assert not re.search(rf"<{own}\w|^# INJECTED|(?<!\\)\[[^\]]*\]\((?!figures/)", page, re.MULTILINE)
     for path in out.glob("*.csv"):
         with path.open(newline="") as file:
             rows = list(csv.reader(file))
