@@ -88,6 +88,8 @@ def _set(folder: Path, chosen: Chosen) -> Set:
     from bench.records.cells import cell_folders, whole_cells
     from bench.stored import judge_stored
 
+    if not folder.is_dir():
+        raise UserError(f"there is no results folder {folder}; give one that `python -m bench sweep` has written")
     cells = whole_cells(folder)
     if not cells:  # of one machine
         place = folder.resolve()

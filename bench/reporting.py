@@ -132,14 +132,21 @@ def _set(made: Options, word: str) -> None:
     if key not in KEYS or not value:
         raise UserError(f"'{word}' is no setting of a report; {nearest(key, (*KEYS, *OPTIONS))}")
     if key == "results":
-        # A folder's own name may have a comma.
-        made.results = [Path(value)] if Path(value).is_dir() else [Path(part) for part in value.split(",") if part]
+        made.results = _folders(value)
     elif key == "reports":
         made.reports = Path(value)
     elif key in ("claims", "table"):
         setattr(made, key, value)
     else:
         setattr(made, key, tuple(part for part in value.split(",") if part))
+
+
+def _folders(value: str) -> list[Path]:
+    """One folder, whose own name may have a comma, or several."""
+    parts = [value] if Path(value).is_dir() else value.split(",")
+    if not all(parts):
+        raise UserError(f"results={value} names a folder and an empty word; give two, as results=A,B")
+    return [Path(part) for part in parts]
 
 
 @contextmanager

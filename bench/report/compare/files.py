@@ -39,7 +39,7 @@ def _part(rows: Sequence[Comparison]) -> str:
         lines += [_row(words.HEADINGS), _row(["---"] * len(words.HEADINGS))]
         lines += [*(_row([escaped(one) for one in words.cells(row)]) for row in _ordered(told)), ""]
     for outcome, heading in ((NOT_COMPARABLE, "Not comparable"), (ONLY, "On one side only")):
-        lines += _listed(heading, [words.reason(row) for row in rows if row.outcome == outcome])
+        lines += _listed(heading, words.reasons(rows, outcome))
     return "\n".join(lines)
 
 

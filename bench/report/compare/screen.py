@@ -36,8 +36,8 @@ def print_check(rows: Sequence[Comparison]) -> None:
     if bad:
         _table(bad, console)
     _reasons(rows, console)
-    console.print(_text(f"worse: {len(bad)} figures" if bad else "nothing is worse beyond its interval",
-                        COLOURS[WORSE if bad else BETTER]))  # fmt: skip
+    told = f"worse: {len(bad)} figure{'s' * (len(bad) > 1)}" if bad else "nothing is worse beyond its interval"
+    console.print(_text(told, COLOURS[WORSE if bad else BETTER]))
 
 
 def _console() -> Console:
@@ -74,11 +74,11 @@ def _table(rows: Sequence[Comparison], console: Console) -> None:
 
 def _reasons(rows: Sequence[Comparison], console: Console) -> None:
     for outcome in (NOT_COMPARABLE, ONLY):
-        mine = [row for row in rows if row.outcome == outcome]
-        for row in mine[:MOST_REASONS]:
-            console.print(_text(f"{outcome}: {words.reason(row)}", COLOURS[outcome]))
-        if len(mine) > MOST_REASONS:
-            console.print(_text(f"{outcome}: {len(mine) - MOST_REASONS} more", COLOURS[outcome]))
+        told = words.reasons(rows, outcome)
+        for one in told[:MOST_REASONS]:
+            console.print(_text(f"{outcome}: {one}", COLOURS[outcome]))
+        if len(told) > MOST_REASONS:
+            console.print(_text(f"{outcome}: {len(told) - MOST_REASONS} more", COLOURS[outcome]))
 
 
 def _text(text: str, style: str = "") -> Text:

@@ -5,6 +5,7 @@ Decides nothing.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from bench.report.tables.values import MISSING, fixed, interval, line, number
 
 HEADINGS = ("arm", "figure", "base", "compared", "ratio", "95 %", "outcome")
 MOST_CHANGES = 20
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T[\d:]+")
 
 
 def title(rows: Sequence[Comparison]) -> str:
@@ -42,11 +44,14 @@ def chance(rows: Sequence[Comparison]) -> str:
 def changes(rows: Sequence[Comparison]) -> list[str]:
     """What is not as it was, the most frequent first, each with the number of pairs of cells that it is true of."""
     pairs = {(row.base_machine, row.base_cell, row.machine, row.cell): row.changed for row in rows if row.changed}
-    dates = " -> "
-    found: Counter[str] = Counter()
-    for told in pairs.values():
-        found.update("date" if one.startswith("date ") and dates in one else one for one in told.split("; "))
-    return [f"{one} ({count} of {len(pairs)} pairs)" for one, count in found.most_common(MOST_CHANGES)]
+    found = Counter(_by_day(one) for told in pairs.values() for one in told.split("; "))
+    more = [f"{len(found) - MOST_CHANGES} more, in the column `changed`"] if len(found) > MOST_CHANGES else []
+    return [f"{one} ({count} of {len(pairs)} pairs)" for one, count in found.most_common(MOST_CHANGES)] + more
+
+
+def _by_day(told: str) -> str:
+    """A change of the date by its days alone: cells are measured one after another."""
+    return _MOMENT.sub(r"\1", told) if told.startswith("date ") else told
 
 
 def arm(row: Comparison) -> str:
@@ -65,8 +70,16 @@ def cells(row: Comparison) -> tuple[str, ...]:
     return arm(row), figure, *("" if one == MISSING else one for one in numbers), row.outcome
 
 
-def reason(row: Comparison) -> str:
-    """Which cells, and why there is no ratio of them."""
-    ids = " and ".join(dict.fromkeys(filter(None, (row.base_cell, row.cell))))
-    what = ", ".join(filter(None, (arm(row), row.figure, row.part)))
-    return f"{what} ({ids}): {line(row.reason)}"
+def reasons(rows: Sequence[Comparison], outcome: str) -> list[str]:
+    """Which cells, and why there is no ratio of them: a line a cell or pair, whatever many figures it is true of."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        if row.outcome == outcome:
+            ids = " and ".join(dict.fromkeys(filter(None, (row.base_cell, row.cell))))
+            found.setdefault((arm(row), ids, row.figure, line(row.reason)), []).append(row.part)
+    return [f"{', '.join(filter(None, (what, _several(figure, parts))))} ({ids}): {why}"
+            for (what, ids, figure, why), parts in found.items()]  # fmt: skip
+
+
+def _several(figure: str, parts: Sequence[str]) -> str:
+    return f"{figure}, {len(parts)} of them" if len(parts) > 1 else ", ".join(filter(None, (figure, *parts)))
