@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bench.judge.measure.intervals import CONFIDENCE, t_quantile
+from bench.judge.measure.intervals import CONFIDENCE, satterthwaite, t_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,8 @@ def ratio(base: Side, present: Side) -> Ratio:
     ours, theirs = _errors(present), _errors(base)
     if not all(map(math.isfinite, (*ours, *theirs))):
         return Ratio(math.exp(middle), 0.0, math.inf, math.nan)
-    freedom = _freedom(((sum(ours) / 2, present.freedom), (sum(theirs) / 2, base.freedom)))
+    variances = [(sum(errors) / 2) ** 2 for errors in (ours, theirs)]
+    freedom = satterthwaite(variances, [present.freedom, base.freedom])
     quantile = t_quantile(freedom, CONFIDENCE)
     below, above = (quantile * math.hypot(ours[end], theirs[1 - end]) for end in (0, 1))
     return Ratio(math.exp(middle), math.exp(middle - below), math.exp(min(middle + above, 700.0)), freedom)
@@ -54,10 +55,3 @@ def _errors(side: Side) -> tuple[float, float]:
         return math.inf, math.inf
     quantile = t_quantile(side.freedom, CONFIDENCE)
     return (max(math.log(side.value / side.low), 0.0) / quantile, max(math.log(side.high / side.value), 0.0) / quantile)
-
-
-def _freedom(sides: tuple[tuple[float, float], ...]) -> float:
-    """Satterthwaite's degrees of freedom of a sum of independent variances."""
-    total = sum(error**2 for error, _ in sides)
-    behind = sum(error**4 / freedom for error, freedom in sides)
-    return total**2 / behind if behind > 0 else math.inf

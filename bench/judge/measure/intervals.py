@@ -10,6 +10,7 @@ It was fixed before any run. A block compares arms on one prompt in balanced ord
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -151,6 +152,15 @@ def direction(estimate: Estimate) -> str:
 def t_quantile(df: float, confidence: float) -> float:
     """Two-sided Student-t quantile."""
     return float(special.stdtrit(df, 0.5 + confidence / 2))
+
+
+def satterthwaite(variances: Sequence[float], freedoms: Sequence[float]) -> float:
+    """Degrees of freedom of a sum of independent variances; infinite where none of them is in doubt.
+
+    Satterthwaite 1946, Biometrics Bulletin 2, 110-114.
+    """
+    doubt = sum(one**2 / freedom for one, freedom in zip(variances, freedoms, strict=True))
+    return float(sum(variances) ** 2 / doubt) if doubt > 0 else float("inf")
 
 
 @lru_cache(maxsize=4096)

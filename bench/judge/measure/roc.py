@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.judge.measure.intervals import CONFIDENCE, mean_interval, t_quantile, wilson, z_quantile
+from bench.judge.measure.intervals import CONFIDENCE, mean_interval, satterthwaite, t_quantile, wilson, z_quantile
 
 CHANCE = 0.5
 """The area under the curve of a score that tells nothing."""
@@ -62,7 +62,7 @@ def drop(scores: Scores) -> Share:
     variance, difference = sum(shares), float(sides[0].mean() - sides[1].mean())
     if variance == 0:
         return Share(difference, difference, difference)
-    freedom = variance**2 / sum(share**2 / (len(side) - 1) for share, side in zip(shares, sides, strict=True))
+    freedom = satterthwaite(shares, [len(side) - 1 for side in sides])
     half = t_quantile(freedom, CONFIDENCE) * float(np.sqrt(variance))
     return Share(difference, difference - half, difference + half)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bench.judge.columns import changed
-from bench.judge.measure.intervals import CONFIDENCE, SE_FLOOR, Estimate, t_quantile
+from bench.judge.measure.intervals import CONFIDENCE, SE_FLOOR, Estimate, satterthwaite, t_quantile
 from bench.judge.tables.contrast import LIKE_THESE, THESE, SpeedUp
 
 SETTINGS = ("threads", "n_gpu_layers", "flash_attn", "type_k", "type_v", "sampler")
@@ -66,7 +66,7 @@ def _joined(rows: list[SpeedUp]) -> SpeedUp:
     # Cells that disagree by more than their own noise: another context, another hour.
     between = float((weights * (logs - mean) ** 2).sum()) / (len(rows) - 1)
     variance = max(float(variances.sum()), between)
-    df = float(variances.sum()) ** 2 / float((variances**2 / np.array([one.freedom for one in parts])).sum())
+    df = satterthwaite(variances.tolist(), [one.freedom for one in parts])
     df = float(len(rows) - 1) if between > float(variances.sum()) else df
     found = Estimate(mean, float(np.sqrt(variance)), len(rows), "cells", df=max(df, 1.0))
     low, high = found.interval()
