@@ -32,7 +32,7 @@ SETTINGS = (
     Setting("n_seq_max", free=True), Setting("n_ctx", told=True, free=True),
     Setting("kv_unified", told=True, priced=True, free=True), Setting("n_batch", told=True, free=True),
     Setting("n_ubatch", told=True, free=True), Setting("n_gpu_layers", told=True, priced=True, shared=False),
-    Setting("repack", priced=True),
+    Setting("repack", told=True, priced=True),
 )  # fmt: skip
 TOLD = tuple(one.name for one in SETTINGS if one.told)
 PRICED = tuple(one.name for one in SETTINGS if one.priced)

@@ -73,7 +73,7 @@ def frame(name: str, rows: Sequence[Any]) -> pd.DataFrame:
 
 
 def default_facts() -> dict[str, Any]:
-    engine = {"n_ctx": 512, "n_seq_max": 1, "kv_unified": True, "type_k": "f16", "type_v": "f16", "flash_attn": "auto",
+    engine = {"n_ctx": 512, "n_seq_max": 1, "kv_unified": False, "type_k": "f16", "type_v": "f16", "flash_attn": "auto",
               "threads": 2, "layers_offloaded": 0, "n_layer": 30, "build": "b1"}  # fmt: skip
     return {
         "model": {"name": "toy", "sha256": "ab", "step_bytes": 100_000_000, "kv_bytes_per_token": 1000,
@@ -95,7 +95,7 @@ def default_config(**over: Any) -> dict[str, Any]:
     config: dict[str, Any] = {
         "kind": "contrast", "model": {"name": "toy"}, "streams": 1, "temperature": 0.0, "n_predict": 41, "seed": 1,
         "engine": {"n_ctx": 512, "threads": 2, "type_k": "f16", "type_v": "f16", "flash_attn": "auto",
-                   "kv_unified": True, "n_gpu_layers": 0},
+                   "kv_unified": False, "n_gpu_layers": 0},
     }  # fmt: skip
     method = over.pop("method", {})
     config.update(over)

@@ -39,6 +39,8 @@ class Cell(ArmFact):
     threads: int | None = column("threads of the engine", default=None)
     n_gpu_layers: int | None = column("layers offloaded; -1 are all", default=None)
     kv_unified: bool | None = column("whether sequences share one cache", default=None)
+    repack: bool | None = column("whether weights may lie in an order of a backend's own; empty where they may",
+                                 default=None)  # fmt: skip
     type_k: str | None = column("format of the keys in the cache", default=None)
     type_v: str | None = column("format of the values in the cache", default=None)
     flash_attn: str | None = column("flash attention: on, off or auto", default=None)

@@ -115,8 +115,8 @@ def test_keys_select_rows(tmp_path: Path) -> None:
         return set(verdict(claim_of(tmp_path, scope=f"{{method: lookup, {scope}}}"), speedup=rows)["cells"])
 
     assert selected("draft: 15, gate: true, n_predict: 80, kv_unified: false") == {"15True80False"}
-    assert len(selected("draft: {from: 4, to: 20}, gate: false")) == 8
-    assert len(selected("draft: [3, 7], gate: any")) == 16
+    assert len(selected("draft: {from: 4, to: 20}, gate: false")) == 4
+    assert len(selected("draft: [3, 7], gate: any")) == 8
     assert len(selected("kv_unified: true")) == 12
 
 

@@ -25,7 +25,8 @@ from bench.report.tables.csv_files import Ordered, table_text
 
 FOLDERS = {folder.name: folder for folder in cell_folders(REFERENCE)}
 ALONE = tuple(name for name, table in TABLES.items() if table.made_by)
-OF_SEVERAL = {"speedup": {name for pair in PAIRS for name in pair} | {"direction"},
+_WIDENED = {name for pair in PAIRS for name in pair} | {"direction"}
+OF_SEVERAL = {"speedup": _WIDENED, "trials": _WIDENED,
               "cells": {"warnings", "void", "void_reason"}, "step_cost": {"void", "void_reason"}}  # fmt: skip
 """Columns that other cells have a say in, by the table."""
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
