@@ -51,7 +51,7 @@ def test_sound_methods_pass_and_a_planted_fault_is_seen(tmp_path, method):
 
 def test_a_rollback_that_keeps_the_state_is_another_distribution(tmp_path, monkeypatch):
     """The probe would not let it pass; whoever trusts a return code has this."""
-    monkeypatch.setattr("bench.run.arms.cheapest", lambda findings: findings[0])
+    monkeypatch.setattr("bench.run.specs.cheapest", lambda findings: findings[0])
     findings = counted(tmp_path, toy(rollback_lies=True), method="jacobi")
     assert verdicts(findings)["treatment"] == DIFFERENT
     assert "distribution" in voids(findings)
