@@ -99,7 +99,7 @@ job = json.loads(sys.stdin.read())
 with open({str(tmp_path / "told")!r}, "a") as file:
     file.write(f"{{job['config']['engine']['threads']}}={{job['environment']['threads']}} ")"""
     (tmp_path / "told.py").write_text(body)
-    monkeypatch.setattr("bench.host.cpus.check_threads", lambda threads: threads)
+    monkeypatch.setattr("bench.host.cpus.check_threads", lambda threads, _: threads)
     real = subprocess.Popen
     monkeypatch.setattr(sweep_module.subprocess, "Popen",
                         lambda command, **more: real([sys.executable, str(tmp_path / "told.py")], **more))  # fmt: skip
