@@ -62,7 +62,8 @@ def test_a_typo_in_a_claim_sheet_is_named(tmp_path, capsys):
     text = (ROOT / "tests" / "judge" / "claims" / "example_sheet.yaml").read_text()
     (tmp_path / "sheet.yaml").write_text(text.replace("metric:", "metrik:", 1))
     (tmp_path / "results").mkdir()
-    assert main(["report", f"claims={tmp_path / 'sheet.yaml'}", f"results={tmp_path / 'results'}"]) == 2
+    assert main(["report", f"claims={tmp_path / 'sheet.yaml'}", f"results={tmp_path / 'results'}",
+                 f"reports={tmp_path / 'reports'}"]) == 2
     assert "did you mean 'metric'" in capsys.readouterr().err
 
 

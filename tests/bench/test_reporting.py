@@ -36,7 +36,7 @@ def test_the_report_is_written_and_its_first_screen_printed(few, tmp_path, capsy
     code, out, err = report(f"results={few}", f"reports={tmp_path}", capsys=capsys)
     assert (code, err) == (0, "")
     assert out.splitlines()[0].startswith(("Was the machine quiet?", "Missing: "))
-    assert out.splitlines()[-1] == f"Every claim with its reason: {tmp_path / 'report.md'}"
+    assert out.splitlines()[-1] == f"Every claim with its reason: {tmp_path / 'index.html'} (or report.md)"
     assert (tmp_path / "report.md").exists() and (tmp_path / "claims.csv").exists()
 
 

@@ -42,7 +42,7 @@ def print_summary(summary: Summary, out: Path, console: Console) -> None:
     for kind in summary.evidence:
         if kind.total:
             _indented(_plain(words.evidence(kind)), console)
-    console.print(_plain(f"Every claim with its reason: {Path(out) / 'report.md'}"), soft_wrap=True)
+    console.print(_plain(f"Every claim with its reason: {Path(out) / 'index.html'} (or report.md)"), soft_wrap=True)
 
 
 def _indented(text: Text, console: Console) -> None:

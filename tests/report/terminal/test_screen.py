@@ -61,7 +61,7 @@ def test_what_is_missing_comes_first_and_the_path_last():
     lines = printed(summary_of("pti.four_streams.rate", faults=("s.yaml: claim 'x' lacks rule",)), out=out).splitlines()
     assert lines[0].startswith("Missing: There are no finished cells")
     assert lines[1] == "Missing: s.yaml: claim 'x' lacks rule"
-    assert lines[-1] == f"Every claim with its reason: {out / 'report.md'}"
+    assert lines[-1] == f"Every claim with its reason: {out / 'index.html'} (or report.md)"
 
 
 def test_no_claim_at_all():
