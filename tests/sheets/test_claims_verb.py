@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,15 @@ RESULTS = ROOT / "results"
 WORDS = ["id=mine.lookup", "says=Lookup gains 1.30x: on code edits.", "source.document=a post", "metric=speedup",
          "source.date=2026-11-30", "published=1.30", "scope.method=lookup", "scope.prompt_class=code_edit",
          "conditions.machine=amd-epyc-2c", "conditions.model=smollm2-135m", "conditions.quantization=q4_1"]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path_factory, monkeypatch):
+    """A checkout in which nothing was measured yet: what a folder of results holds besides is none of these tests'."""
+    place = tmp_path_factory.mktemp("checkout")
+    (place / "results").mkdir()
+    (place / "results" / "reference").symlink_to(RESULTS / "reference")
+    monkeypatch.chdir(place)
 
 
 def test_an_entry_of_words_is_a_sheet_and_keeps_its_digits(tmp_path, capsys):
@@ -161,7 +171,7 @@ def test_every_kind_of_claim_of_the_shipped_sheets_is_told_apart():
     claims = load_sheet(CONFIGS / "claims" / "pti.yaml")
     kinds = {claim.rule.kind: claim for claim in claims}
     some = [claim for claim in claims if claim.id in ("pti.four_streams.rate", "pti.described_loop.tokens_per_round")]
-    text = " ".join("\n".join(outlook([*kinds.values(), *some], RESULTS)).split())
+    text = " ".join("\n".join(outlook([*kinds.values(), *some], Path("results"))).split())
     assert "judged by arithmetic, without any cell" in text and "a projection: nothing judges it" in text
     assert "a fact with a source" in text and "stored cells judge it (" in text
 
