@@ -1,4 +1,4 @@
-"""Ways in which a stored cell of counted decodes can be wrong. The reference has no such cell: these are made by hand."""
+"""Ways in which a stored cell of counted decodes can be wrong. The reference has none: these are made by hand."""
 
 from __future__ import annotations
 
