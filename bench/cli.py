@@ -21,7 +21,7 @@ from bench.plain_text import plain_lines, plain_text
 
 if TYPE_CHECKING:
     from bench.host.device_lock import DeviceLocks
-    from bench.plan.config import Config
+    from bench.plan.settings import Config
 
 OWN = ("bench", "pti_loop", "kernels")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -308,7 +308,7 @@ def _kernels(rest: list[str]) -> int:
 
     if not any(word.split("=")[0] in ("--out", "-h", "--help") for word in rest):
         from bench.host import provenance
-        from bench.plan.config import Config
+        from bench.plan.settings import Config
         from bench.records.kernels import FOLDER
 
         rest = [*rest, "--out", str(Path(Config().results) / provenance.machine()["name"] / FOLDER)]

@@ -85,7 +85,7 @@ def main(rest: Sequence[str]) -> int:
 
 def options(rest: Sequence[str]) -> Options:
     """What the words say, without the cost of Hydra. Raises `UserError` for the first that says nothing."""
-    from bench.plan.config import Config
+    from bench.plan.settings import Config
 
     usual = Config()
     made = Options(reports=Path(usual.reports), claims=usual.claims)

@@ -20,9 +20,9 @@ from bench.judge.findings import Findings
 from bench.plain_text import plain_text
 from bench.plan import served
 from bench.plan.cells import Cell
-from bench.plan.config import Config
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
+from bench.plan.settings import Config
 from bench.records.cells import REFERENCE, DamagedCell, StoredCell, read_cell
 from bench.records.identity import cell_id
 from bench.records.manifest import build_of

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from bench.errors import UserError
-from bench.plan.config import Config
 from bench.plan.model_files import model_path
+from bench.plan.settings import Config
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 NO_TOOLS = ("GPU", "needs root")

@@ -15,10 +15,11 @@ from typing import Any
 from bench.errors import UserError, nearest
 from bench.plan import served, treatment
 from bench.plan.compose import compose_points
-from bench.plan.config import CONFIGS, STOCK, Config, ModelConfig, PeersConfig
+from bench.plan.config import CONFIGS
 from bench.plan.cost import work
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
+from bench.plan.settings import STOCK, Config, ModelConfig, PeersConfig
 from bench.records.cells import state_of
 from bench.records.identity import cell_id, name_of_file
 from pti_loop.gguf.file_hash import sha256_of

@@ -11,7 +11,7 @@ from typing import Any
 from bench.errors import UserError
 from bench.plan import served
 from bench.plan.composer import Composer, fingerprint, first_line
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.plan.treatment import paired
 
 MOST_POINTS = 10_000

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench.errors import UserError, nearest
 from bench.plan import method_group, served
-from bench.plan.config import CONFIGS, KEYS, Config, MethodConfig, ModelConfig, check
+from bench.plan.config import CONFIGS, check
+from bench.plan.settings import KEYS, Config, MethodConfig, ModelConfig
 from bench.plan.treatment import check_treatment
 from pti_loop.parameters import ParameterError, declared, resolve
 

@@ -13,26 +13,7 @@ from typing import Any
 
 from bench.errors import UserError, nearest
 from bench.plan.engines import ENGINES
-from bench.plan.settings import (
-    CHOICES,
-    KEYS,
-    LEAST,
-    STOCK,
-    Config,
-    EngineConfig,
-    MeasureConfig,
-    MethodConfig,
-    ModelConfig,
-    PeersConfig,
-    PromptsConfig,
-    TreatedEngineConfig,
-    TreatmentConfig,
-)
-
-__all__ = [
-    "CHOICES", "CONFIGS", "KEYS", "LEAST", "STOCK", "Config", "EngineConfig", "MeasureConfig", "MethodConfig",
-    "ModelConfig", "PeersConfig", "PromptsConfig", "TreatedEngineConfig", "TreatmentConfig", "check", "get",
-]  # fmt: skip
+from bench.plan.settings import CHOICES, LEAST, Config
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 

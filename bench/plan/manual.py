@@ -12,8 +12,8 @@ from dataclasses import MISSING, Field, is_dataclass
 from typing import Any, get_type_hints
 
 from bench.errors import UserError, nearest
-from bench.plan.config import CONFIGS, KEYS
-from bench.plan.settings import Config, TreatedEngineConfig, settings
+from bench.plan.config import CONFIGS
+from bench.plan.settings import KEYS, Config, TreatedEngineConfig, settings
 from pti_loop.parameters import Parameter, declared
 
 GROUPS = ("model", "method", "prompts", "measure", "experiment")

@@ -9,8 +9,9 @@ from pathlib import Path
 from bench.errors import UserError
 from bench.host.pins import model_groups
 from bench.plan import served
-from bench.plan.config import CONFIGS, Config
+from bench.plan.config import CONFIGS
 from bench.plan.model_parts import joined
+from bench.plan.settings import Config
 
 
 def model_path(config: Config) -> Path:

@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import Any
 
 from bench.errors import UserError
-from bench.plan.config import Config
 from bench.plan.model_files import model_path
+from bench.plan.settings import Config
 from pti_loop.gguf.file_hash import sha256_of
 from pti_loop.gguf.header import ModelFileError
 from pti_loop.gguf.words import token_words

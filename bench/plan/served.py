@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench.errors import UserError
-from bench.plan.config import Config, EngineConfig
+from bench.plan.settings import Config, EngineConfig
 from pti_loop.gguf.file_hash import sha256_of
 
 ENGINE, KIND = "server", "served"

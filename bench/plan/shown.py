@@ -8,9 +8,8 @@ from importlib.metadata import version
 from typing import Any
 
 from bench.errors import UserError, nearest
-from bench.plan.config import Config
 from bench.plan.manual import group_choices, usual_choices
-from bench.plan.settings import KEYS
+from bench.plan.settings import KEYS, Config
 
 _LISTED = 40
 """Points that `--info` names one by one."""

@@ -12,8 +12,9 @@ from typing import Any
 
 from bench.errors import UserError
 from bench.plan import served
-from bench.plan.config import Config, EngineConfig, check
+from bench.plan.config import check
 from bench.plan.engines import ENGINES
+from bench.plan.settings import Config, EngineConfig
 
 PREFIX = "treatment.engine."
 BUILD = "engine.build="

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.plan.treatment import treated
 from bench.records.rows import Piece, Run
 from bench.run.held import Look, before

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.plan.treatment import changes
 from bench.records.arms import APART
 from bench.records.rows import Piece, Run

@@ -20,7 +20,7 @@ from typing import Any
 from bench.errors import UserError
 from bench.host import device_lock, devices, process_group
 from bench.host.pins import ROOT
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.records.rows import Launch
 from bench.run.engines import offloads
 from kernels import counters, profilers

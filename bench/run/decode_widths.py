@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pti_loop.load_first import load_first
 
 if TYPE_CHECKING:
-    from bench.plan.config import Config
+    from bench.plan.settings import Config
     from pti_loop.llama.model import LlamaModel
 
 LEAST_CONTEXT = 16

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.records.rows import Count
 from bench.run.arms import Arms, Prompt, Task
 from bench.run.prompt_copy import Recall

@@ -21,7 +21,7 @@ from typing import Any
 from bench.errors import UserError
 from bench.host import device_lock
 from bench.host.process_group import dies_with_parent
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.run.specs import context_spec
 from pti_loop.engine import Model, prefill
 

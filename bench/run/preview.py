@@ -14,8 +14,8 @@ from pathlib import Path
 
 from bench.durations import clock_text
 from bench.plan.cells import Cell
-from bench.plan.config import Config
 from bench.plan.cost import Costs, Guess, past_cells
+from bench.plan.settings import Config
 from bench.records.cells import REFERENCE
 from bench.records.folders import cell_folders
 from bench.run.engines import engine, offloads

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.records.arms import SHARP_ARMS
 from bench.records.rows import Sharp
 from bench.run.arms import Prompt

@@ -16,7 +16,7 @@ from bench.run.side_words import END, FAULT, ROW, VALUE, About, Opened
 from pti_loop.load_first import load_first
 
 if TYPE_CHECKING:
-    from bench.plan.config import Config
+    from bench.plan.settings import Config
     from bench.run.arms import Arms, Around, Prompt
     from pti_loop.engine import Model
 

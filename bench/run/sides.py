@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bench.host import process_group
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.records.rows import Piece, Run
 from bench.run.arms import OF_BASELINE, REFERENCE, Task, reference
 from bench.run.replay import Shape

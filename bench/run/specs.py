@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from pti_loop.engine import ContextSpec, Model
 from pti_loop.method import Method
 from pti_loop.parameters import resolve

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.records.rows import Step
 from bench.run import settling
 from bench.run.held import Look, before

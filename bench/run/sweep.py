@@ -26,9 +26,9 @@ from bench.host.device_lock import DeviceLocks
 from bench.plan import served
 from bench.plan.cells import Cell, cells
 from bench.plan.compose import compose_points
-from bench.plan.config import Config
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
+from bench.plan.settings import Config
 from bench.plan.treatment import changes, is_apart, treated
 from bench.records.cells import check_writable, read_status, write_cell
 from bench.records.partial_cells import clear_leftovers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.run.arms import Prompt, Task
 
 

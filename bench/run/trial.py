@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.records.rows import Piece, Run
 from bench.run.arms import Arms, Task
 from bench.run.held import Look

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError, innermost_frame
-from bench.plan.config import (
+from bench.plan.served import is_address, is_served
+from bench.plan.settings import (
     Config,
     EngineConfig,
     MeasureConfig,
@@ -27,7 +28,6 @@ from bench.plan.config import (
     TreatedEngineConfig,
     TreatmentConfig,
 )
-from bench.plan.served import is_address, is_served
 from bench.plan.treatment import is_apart, treated
 from bench.records.cells import write_cell
 from bench.run.arms import Around, Prompt

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.run.contrast import Contrast
 from pti_loop.ledger import RecordError
 from pti_loop.loop import Guesses

@@ -8,7 +8,8 @@ import yaml
 from bench.errors import UserError
 from bench.plan import config as config_module
 from bench.plan.compose import compose_points
-from bench.plan.config import CONFIGS, Config, MeasureConfig
+from bench.plan.config import CONFIGS
+from bench.plan.settings import Config, MeasureConfig
 
 
 def test_commas_sweep_without_a_flag():

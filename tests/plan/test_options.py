@@ -8,10 +8,10 @@ import yaml
 from bench.cli import main
 from bench.errors import UserError
 from bench.plan.compose import compose_points
-from bench.plan.config import CONFIGS, KEYS, MeasureConfig
+from bench.plan.config import CONFIGS
 from bench.plan.manual import manual
 from bench.plan.options import OTHERS, Asked, asked
-from bench.plan.settings import settings
+from bench.plan.settings import KEYS, MeasureConfig, settings
 from bench.plan.shown import configurations, information
 from pti_loop.parameters import declared
 

@@ -11,8 +11,8 @@ from bench.errors import UserError
 from bench.plan import treatment
 from bench.plan.cells import cells
 from bench.plan.compose import compose_points
-from bench.plan.config import EngineConfig, TreatedEngineConfig
 from bench.plan.model_files import model_path
+from bench.plan.settings import EngineConfig, TreatedEngineConfig
 from bench.records.identity import cell_id
 
 NAMES = {"stock": "b+0", "native": "b+1", "fork": "b+2"}

@@ -9,7 +9,7 @@ import pytest
 
 from bench.judge import judge
 from bench.plan.cells import cells
-from bench.plan.config import Config, EngineConfig, MethodConfig
+from bench.plan.settings import Config, EngineConfig, MethodConfig
 from bench.records.cells import load_cell, write_cell
 from bench.run.arms import Arms, Prompt
 from bench.run.contrast import Contrast

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.judge.measure.chi_square import DIFFERENT, SAME, TOO_FEW, Group, assess
-from bench.plan.config import Config, EngineConfig, MethodConfig
+from bench.plan.settings import Config, EngineConfig, MethodConfig
 from bench.run import draw_counts
 from bench.run.arms import Arms, Prompt, Task
 from bench.run.draw_counts import Biased, Distribution, Held, probabilities, undecided

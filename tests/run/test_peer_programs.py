@@ -15,7 +15,7 @@ import pytest
 
 from bench.errors import UserError
 from bench.host.pins import load
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.run import peer_programs
 from bench.run.peer_programs import check_peers, compare_with_peers
 from bench.run.sweep import prepare

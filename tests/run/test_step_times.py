@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.judge.measure.curve import curves
-from bench.plan.config import Config, EngineConfig
+from bench.plan.settings import Config, EngineConfig
 from bench.records.rows import Step
 from bench.run import settling
 from bench.run.step_times import step_costs

@@ -14,7 +14,8 @@ from bench.judge.claims.facts import load_facts
 from bench.judge.claims.sheet import load_sheet
 from bench.judge.claims.verdicts import judge_claims
 from bench.plan.cells import cells
-from bench.plan.config import CONFIGS, TreatedEngineConfig, TreatmentConfig
+from bench.plan.config import CONFIGS
+from bench.plan.settings import TreatedEngineConfig, TreatmentConfig
 from bench.records.cells import load_cell, write_cell
 from bench.report.page.trial_sections import trials
 from bench.report.tables.conditions import CellIndex

@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from bench.plan.config import Config
 from bench.plan.engines import ENGINES
+from bench.plan.settings import Config
 from pti_loop.engine import Model
 from pti_loop.gguf.file import GgufFile
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.errors import UserError
 from bench.host import provenance
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from pti_loop.engine import EngineError, Model
 from pti_loop.gguf.file import GgufFile
 from pti_loop.hf import load as hf_load

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.host import provenance
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.run.specs import method_settings
 from pti_loop.engine import Model
 from pti_loop.gguf.file import GgufFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bench.host import provenance
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.run.engines import llama
 from pti_loop.engine import EngineError, Model
 from pti_loop.gguf.file import GgufFile

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.records.rows import UNKNOWN, Piece, Run, Served
 from bench.run.arms import AROUND, Task
 from bench.run.replay import Shape

@@ -13,7 +13,7 @@ from typing import Any
 from bench.errors import UserError
 from bench.host import device_lock
 from bench.plan import served
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.run.arms import Prompt
 from bench.run.contrast import Progress
 from bench.run.engines import offloads

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.run.arms import Prompt, Task
 from bench.run.contrast import Contrast, Progress
 from bench.run.kept import ANSWER, foreign_task

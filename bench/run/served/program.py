@@ -20,7 +20,7 @@ from bench.errors import UserError, nearest
 from bench.host import libraries, provenance
 from bench.host.process_group import dies_with_parent
 from bench.plan import served
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.run.served.client import Client, ServerFault
 from bench.run.served.process import is_free
 

@@ -18,7 +18,7 @@ from bench.judge.claims.scope import KEYS, OF_METHODS
 from bench.judge.claims.verdicts import judge_claims
 from bench.judge.findings import Findings
 from bench.plan.compose import compose_points
-from bench.plan.config import Config
+from bench.plan.settings import Config
 from bench.run import step_times
 from pti_loop.parameters import declare, declared
 from tests.judge.claims.claim_findings import FACTS, PTI, claim_of, verdict

@@ -12,7 +12,7 @@ from bench.judge import judge
 from bench.judge.findings import Findings
 from bench.judge.predict.predictions import median_errors
 from bench.plan.cells import cells
-from bench.plan.config import Config, EngineConfig, MethodConfig
+from bench.plan.settings import Config, EngineConfig, MethodConfig
 from bench.records.cells import load_cell, write_cell
 from bench.run.arms import Prompt
 from bench.run.contrast import Contrast
