@@ -68,8 +68,8 @@ class Task:
         return kinds.pop() if len(kinds) == 1 else "mixed"
 
 
-def reference(config: Config) -> Shape:
-    """How the reference takes a text: in pieces as wide as a decode of the baseline may be."""
+def reference_shape(config: Config) -> Shape:
+    """The shape that the baseline's own rounding is measured in: pieces as wide as a decode of it may be."""
     return Shape(min(BATCH, config.engine.n_batch, config.engine.n_ubatch), "tokens")
 
 
@@ -199,11 +199,6 @@ class Arms:
         return self.source.facts() if self.source else {}
 
     @property
-    def reference(self) -> Shape:
-        """The shape that the baseline's own rounding is measured in where a build or a setting is on trial."""
-        return reference(self.config)
-
-    @property
     def shape(self) -> Shape:
         """How the treatment decodes."""
         return Shape(self.method.width(self.settings), self.method.layout(self.settings))
@@ -223,7 +218,7 @@ class Arms:
         """A context like the arm's that keeps its logits, for replays: its own, unless that samples in the engine."""
         if arm == REFERENCE:
             if arm not in self._contexts:
-                spec = context_spec(self.config, 1, self.reference.width)
+                spec = context_spec(self.config, 1, reference_shape(self.config).width)
                 self._contexts[arm] = self.model.context(replace(spec, sampler="host"))
             return self._contexts[arm]
         own = self.context(arm)

@@ -17,7 +17,7 @@ from bench.plan.treatment import changes
 from bench.records.arms import APART
 from bench.records.rows import Piece, Run
 from bench.records.stopping import FIXED
-from bench.run.arms import REFERENCE, Arms, Prompt, Task
+from bench.run.arms import REFERENCE, Arms, Prompt, Task, reference_shape
 from bench.run.draw_counts import Distribution
 from bench.run.kept import run_kept
 from bench.run.padded import compare_padded
@@ -318,7 +318,7 @@ class Contrast:
     def _shape(self, arm: str) -> Shape:
         if arm in ("again", "solo"):
             return SINGLE
-        return self.arms.reference if arm == REFERENCE else self.arms.shape
+        return reference_shape(self.config) if arm == REFERENCE else self.arms.shape
 
     def _compare(self, arm: str, task: Task, replicate: int, answer: int,
                  first: tuple[int, int] | None = None, shape: Shape | None = None) -> Comparison:

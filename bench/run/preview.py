@@ -108,11 +108,6 @@ def _file(path: Path) -> gguf_file.GgufFile:
     return gguf_file.read(path)
 
 
-def _file_bytes(path: Path) -> int:
-    """Bytes of the weights; 0 where a server has them, and no file is here."""
-    return _file(path).file_bytes if path.is_file() else 0
-
-
 def _row(cell: Cell, state: str, guess: Guess) -> Iterator[str]:
     takes = clock_text(guess.seconds) if state in _RUNS else "-"
     head = f"{cell.id:12}  {state:5}  {takes:>12}  {size_text(guess.bytes):>8}  "

@@ -24,7 +24,7 @@ import numpy as np
 from bench.host import process_group
 from bench.plan.settings import Config
 from bench.records.rows import Piece, Run
-from bench.run.arms import OF_BASELINE, REFERENCE, Task, reference
+from bench.run.arms import OF_BASELINE, REFERENCE, Task
 from bench.run.replay import Shape
 from bench.run.side_words import END, FAULT, ROW, About, Opened
 from pti_loop.engine import EngineError
@@ -224,11 +224,6 @@ class Sides:
     def shape(self) -> Shape:
         """How the treatment decodes."""
         return Shape(self.method.width(self.settings), self.method.layout(self.settings))
-
-    @property
-    def reference(self) -> Shape:
-        """The shape that the baseline's own rounding is measured in."""
-        return reference(self.config)
 
     @property
     def answers(self) -> int:

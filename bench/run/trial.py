@@ -38,10 +38,6 @@ class Trial(Protocol):
         """How the treatment decodes."""
 
     @property
-    def reference(self) -> Shape:
-        """The shape that the baseline's own rounding is measured in."""
-
-    @property
     def answers(self) -> int:
         """Answers that the method decodes at once."""
 

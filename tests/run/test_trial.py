@@ -70,7 +70,7 @@ class Half:
         own = self.sides["treatment"]
         self.method, self.settings, self.rollback = own.method, own.settings, own.rollback
         self.guesses, self.guessing = own.guesses, own.guessing
-        self.shape, self.reference, self.controls = own.shape, own.reference, own.controls
+        self.shape, self.controls = own.shape, own.controls
         self.now, self.made, self.memory = 0, 1, {}
 
     def of(self, arm):

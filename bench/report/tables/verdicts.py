@@ -48,33 +48,6 @@ def published(claim: Row) -> str:
     return with_unit(claim.get("published"), claim.get("unit"))
 
 
-def measured(claim: Row, with_interval: bool = True) -> str:
-    """The measured value, its interval in brackets, and the rates of counted and of distinct tokens."""
-    text = with_unit(claim.get("measured"), claim.get("unit"))
-    low, high = plain(claim.get("ci_low")), plain(claim.get("ci_high"))
-    if not with_interval:
-        return text
-    if text != MISSING and low is not None and high is not None:
-        text += f" [{number(low)}, {number(high)}]"
-    rates = counted_and_distinct(claim)
-    return f"{text}; {rates}" if rates else text
-
-
-def counted_and_distinct(claim: Row) -> str:
-    """The rates of counted and of distinct tokens where a claim has both, else nothing."""
-    counted, distinct = plain(claim.get("counted")), plain(claim.get("distinct"))
-    if counted is None or distinct is None:
-        return ""
-    return f"counted {number(counted)} tok/s, distinct {number(distinct)} tok/s"
-
-
-def name(claim: Row, several: bool) -> str:
-    """The claim's id, with the machine that the verdict is about where the sheet was judged on several."""
-    machine = line(get(claim, "machine"))
-    told = several and machine not in ("any", MISSING)
-    return line(claim.get("claim_id")) + (f" ({machine})" if told else "")
-
-
 def on_several(claims: Sequence[Row]) -> bool:
     """Whether the verdicts rest on more than one machine or engine build."""
     places = {(line(get(claim, "machine")), line(get(claim, "build"))) for claim in claims}

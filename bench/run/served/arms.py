@@ -72,7 +72,7 @@ class ServedArms:
         self.made = 1
         self.memory: dict[str, dict[str, int]] = {}
         self.guesses, self.answers = False, config.streams
-        self.shape = self.reference = Shape(1, "tokens")
+        self.shape = Shape(1, "tokens")
 
     @property
     def guessing(self) -> dict[str, Any]:
