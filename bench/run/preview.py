@@ -19,7 +19,7 @@ from bench.plan.settings import Config
 from bench.records.cells import REFERENCE
 from bench.records.folders import cell_folders
 from bench.run.engines import engine, offloads
-from bench.run.sweep import prepare
+from bench.run.prepared import prepare
 from bench.run.worker import config_of
 from pti_loop.gguf import file as gguf_file
 

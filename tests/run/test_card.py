@@ -11,6 +11,7 @@ from bench.host import card_memory, gpu_users
 from bench.plan.compose import compose_points
 from bench.run import sweep as sweeping
 from bench.run import worker
+from bench.run.prepared import check_models
 from bench.synth import command
 from pti_loop.gguf import file as gguf_file
 
@@ -27,7 +28,7 @@ def configs(*overrides: str):
 
 
 def test_a_gpu_with_other_work_on_it_is_refused_by_name_unless_allowed(monkeypatch, capsys):
-    monkeypatch.setattr(sweeping, "_offloads", lambda config: True)
+    monkeypatch.setattr("bench.run.engines.offloads", lambda config: True)
     monkeypatch.setattr(gpu_users, "others", lambda: ["llama-server (4711)"])
     with pytest.raises(UserError, match=r"the GPU is in use by llama-server \(4711\).*busy=true"):
         sweeping.check_alone(configs())
@@ -39,7 +40,7 @@ def test_a_gpu_with_other_work_on_it_is_refused_by_name_unless_allowed(monkeypat
 
 
 def test_a_gpu_that_is_not_measured_on_may_be_busy(monkeypatch):
-    monkeypatch.setattr(sweeping, "_offloads", lambda config: False)
+    monkeypatch.setattr("bench.run.engines.offloads", lambda config: False)
     monkeypatch.setattr(gpu_users, "others", lambda: ["llama-server (4711)"])
     sweeping.check_alone(configs())
 
@@ -70,6 +71,6 @@ def test_nothing_is_refused_where_nothing_tells_or_a_part_stays_with_the_cpu(min
 
 def test_a_file_with_another_digest_is_refused(mini):
     right = hashlib.sha256(mini.read_bytes()).hexdigest()
-    sweeping.check_models(configs("model=gguf", f"model.path={mini}", f"model.sha256={right}"))
+    check_models(configs("model=gguf", f"model.path={mini}", f"model.sha256={right}"))
     with pytest.raises(UserError, match=rf"has SHA-256 {right[:12]}.., and model.sha256 asks for 000000000000"):
-        sweeping.check_models(configs("model=gguf", f"model.path={mini}", f"model.sha256={'0' * 64}"))
+        check_models(configs("model=gguf", f"model.path={mini}", f"model.sha256={'0' * 64}"))

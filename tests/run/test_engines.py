@@ -13,7 +13,7 @@ from bench.plan.cells import cells
 from bench.plan.compose import compose_points
 from bench.plan.model_files import model_path
 from bench.run import engines
-from bench.run.sweep import check_models, prepare
+from bench.run.prepared import check_models, prepare
 from bench.synth import writer
 from bench.synth.shape import order
 from pti_loop.gguf import file as gguf_file

@@ -18,7 +18,7 @@ from bench.host.pins import load
 from bench.plan.settings import Config
 from bench.run import peer_programs
 from bench.run.peer_programs import check_peers, compare_with_peers
-from bench.run.sweep import prepare
+from bench.run.prepared import prepare
 from pti_loop.fake import FakeModel
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "peers"

@@ -9,8 +9,8 @@ import pytest
 
 from bench.cli import main
 from bench.records.cells import write_cell
+from bench.run.prepared import prepare
 from bench.run.preview import preview, size_text
-from bench.run.sweep import prepare
 
 WORDS = ["prompts=short", "measure=quick", "n_predict=6", "engine.n_ctx=256", "streams=1,2,4", "machine=box"]
 ID = re.compile(r"^[0-9a-f]{12}  (\w+)", re.MULTILINE)

@@ -27,8 +27,9 @@ from bench.records.cells import load_cells, write_cell
 from bench.records.partial_cells import host
 from bench.records.rows import SCHEMA
 from bench.run import sweep as sweep_module
+from bench.run.prepared import check_models, prepare
 from bench.run.progress import Estimate
-from bench.run.sweep import check_models, prepare, sweep
+from bench.run.sweep import sweep
 from pti_loop.gguf import file as gguf_file
 from tests.pti_loop.gguf.test_model_memory import write_hybrid
 
@@ -134,7 +135,7 @@ def test_caches_have_to_fit_to_the_byte(tmp_path, monkeypatch, interval):
     monkeypatch.setattr(memory, "usable_memory", lambda: need - 1)
     with pytest.raises(UserError, match=r"3 streams and two baselines of engine\.n_ctx=512 tokens"):
         check_models([config])
-    monkeypatch.setattr(sweep_module, "_offloads", lambda config: True)
+    monkeypatch.setattr("bench.run.engines.offloads", lambda config: True)
     assert check_models([config]), "a device's memory is the engine's to check"
 
 
@@ -144,7 +145,7 @@ CARDS = [Gpu("nvidia", 0, "GPU-aa", "H200"), Gpu("nvidia", 1, "GPU-bb", "H200")]
 def test_every_points_device_is_locked(tmp_path, no_children, monkeypatch):
     """Not that of the first point: this one goes to the GPU, and another measures the CPU."""
     words = [*SMALL, "streams=2", f"results={tmp_path / 'res'}"]
-    monkeypatch.setattr(sweep_module, "_offloads", lambda config: config.engine.n_gpu_layers != 0)
+    monkeypatch.setattr("bench.run.engines.offloads", lambda config: config.engine.n_gpu_layers != 0)
     monkeypatch.setattr(devices, "present", lambda: CARDS)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     with DeviceLock(shared=True), DeviceLock("GPU-aa"):

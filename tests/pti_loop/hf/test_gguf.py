@@ -10,7 +10,7 @@ import pytest
 
 from bench.plan.compose import compose_points
 from bench.plan.model_files import model_path
-from bench.run.sweep import prepare
+from bench.run.prepared import prepare
 from bench.run.worker import measure_cell
 from bench.synth import writer
 from bench.synth.shape import order
