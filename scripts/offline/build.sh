@@ -2,8 +2,9 @@
 # On the machine without a network: what bundle.py collected becomes an engine for its GPU and a Python that finds it.
 # usage: scripts/offline/build.sh BUNDLE PREFIX [ARCHITECTURES]
 # PREFIX gets stock/ (libraries, llama-bench, llama-batched-bench), packed/ where the bundle has these kernels, site/ with
-# the Python packages, and env, which a shell sources. Needs CUDA's compiler, CMake and ninja; about four minutes on 16
-# cores, and two more for packed. What is whole already is not done again. ARCHITECTURES is CMake's list, by default this machine's cards.
+# the Python packages, and env, which a shell sources. Needs CUDA's compiler, CMake and ninja; both builds together took
+# five minutes on 16 cores. What is whole already is not done again. ARCHITECTURES is CMake's list, by default this
+# machine's cards.
 set -euo pipefail
 bundle=$(cd "${1:?usage: build.sh BUNDLE PREFIX [ARCHITECTURES]}" && pwd)
 prefix=$(mkdir -p "${2:?usage: build.sh BUNDLE PREFIX [ARCHITECTURES]}" && cd "$2" && pwd)

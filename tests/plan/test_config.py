@@ -9,7 +9,7 @@ from bench.errors import UserError
 from bench.plan import config as config_module
 from bench.plan.compose import compose_points
 from bench.plan.config import CONFIGS
-from bench.plan.settings import Config, MeasureConfig
+from bench.plan.settings import CHOICES, KEYS, LEAST, Config, MeasureConfig
 
 
 def test_commas_sweep_without_a_flag():
@@ -105,7 +105,7 @@ def test_defaults_have_one_home():
 
 
 def test_every_choice_and_every_least_value_is_a_key():
-    assert set(config_module.CHOICES) | set(config_module.LEAST) <= set(config_module.KEYS)
+    assert set(CHOICES) | set(LEAST) <= set(KEYS)
 
 
 def test_a_machine_s_name_may_have_what_names_have():
