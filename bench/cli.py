@@ -38,6 +38,7 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
   figures KEY=V ..    only the figures                                       python -m bench figures
   advise KEY=V ..     what to use here, from the stored results              python -m bench advise model=smollm2-135m
   audit FILE ..|-     judge what somebody posted, with no model              python -m bench audit post.txt
+  pack CELL .. -o F   one file of cells to send, without names of people     python -m bench pack -o cells.tar.xz
   claims new|check    write a claim sheet; say what would judge it            python -m bench claims check FILE
   rerun CELL          measure a stored cell again and compare the two        python -m bench rerun 0123456789ab
   synth PRESET FILE   a model of a given shape with random weights           python -m bench synth llama-3-8b x.gguf
@@ -260,6 +261,12 @@ def _audit(rest: list[str]) -> int:
     return audit(rest)
 
 
+def _pack(rest: list[str]) -> int:
+    from bench.contributions import command
+
+    return 0 if _help("pack", rest, command.HELP) else command.main(rest)
+
+
 def _advise(rest: list[str]) -> int:
     text = """[model=NAME] [results=FOLDER] [machine=NAME]
 
@@ -346,5 +353,6 @@ def _setup(rest: list[str]) -> int:
 
 VERBS = {
     "all": _all, "sweep": _sweep, "report": _report, "figures": _figures, "audit": _audit, "advise": _advise,
-    "claims": _claims, "rerun": _rerun, "doctor": _doctor, "setup": _setup, "synth": _synth, "kernels": _kernels,
+    "pack": _pack, "claims": _claims, "rerun": _rerun, "doctor": _doctor, "setup": _setup, "synth": _synth,
+    "kernels": _kernels,
 }  # fmt: skip

@@ -118,7 +118,7 @@ fi
 [ ! -d "$results/$machine" ] || step report "$python" -m bench report "results=$results" "reports=$work/reports"
 packed=("$(basename "$work")")
 [ ! -d "$results/$machine" ] || packed+=("$machine")
-tar -czf "$out" --exclude='*.gguf' -C "$results" "${packed[@]}" || exit 2
+tar -czf "$out" --owner=0 --group=0 --numeric-owner --exclude='*.gguf' -C "$results" "${packed[@]}" || exit 2
 tell "packed: $out, $(du -h "$out" | cut -f1)"
 echo "send back $out; CONTRIBUTING.md says where"
 [ "$status" = 0 ] || exit 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 from bench.audit.answer import answer, scope
@@ -27,38 +27,13 @@ from bench.audit.flags.tokens import token_flags
 from bench.audit.options import AuditOptions
 from bench.audit.readings import Reading, explain, honest, readings
 from bench.audit.record import read_record, read_records
+from bench.audit.report import AuditReport
+from bench.audit.text import STDIN
 from bench.audit.trials import NAN, Flag, Record, Trial
 from bench.errors import UserError
+from bench.records.archives import is_archive
 
 Paths = Path | str | Sequence[Path | str]
-
-
-@dataclass(frozen=True)
-class AuditReport:
-    """What the audit found. `trials` has one dict a trial; a rate that the record does not give is nan."""
-
-    path: str
-    format: str
-    answer: str
-    trials: list[dict[str, object]]
-    contrasts: list[dict[str, object]]
-    launches: list[dict[str, object]]
-    scope: list[str]
-    notes: list[str]
-    flags: list[Flag]
-    claim: dict[str, object] | None = None
-    readings: list[dict[str, object]] = field(default_factory=list)
-    """Every reading of the trial that a published rate is of, or is nearest to."""
-
-    @property
-    def codes(self) -> list[str]:
-        """Codes of the flags, each once, in order."""
-        return list(dict.fromkeys(flag.code for flag in self.flags))
-
-    @property
-    def exit_code(self) -> int:
-        """0 when nothing is flagged, 1 otherwise. A file that cannot be read is a UserError, exit code 2."""
-        return 1 if self.flags else 0
 
 
 def audit(path: Paths, options: AuditOptions | None = None) -> AuditReport:
@@ -66,6 +41,12 @@ def audit(path: Paths, options: AuditOptions | None = None) -> AuditReport:
     options = options or AuditOptions()
     _check(options)
     paths = [path] if isinstance(path, Path | str) else list(path)
+    if len(paths) == 1 and str(paths[0]) != STDIN and is_archive(Path(paths[0])):
+        if options.against:
+            raise UserError("an archive has baselines of its own; leave out --against, or unpack it and give one cell")
+        from bench.audit.archive import audit_archive  # with all that reads cells; a small text is read at once
+
+        return audit_archive(Path(paths[0]), options, judge)
     return judge(
         read_records(paths, options.streams), options, read_record(options.against) if options.against else None
     )

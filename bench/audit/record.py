@@ -13,6 +13,7 @@ from bench.audit.paste import Paste
 from bench.audit.text import STDIN, WHAT, Source, head_of, lines_of, read_source
 from bench.audit.trials import Flag, Record
 from bench.errors import UserError
+from bench.records.archives import is_archive
 
 SHOWN = 3
 """Lines skipped that are shown; the rest are counted."""
@@ -32,6 +33,8 @@ def read_record(path: Path | str, streams: int | None = None) -> Record:
             return read_cell(path)
         if not path.exists() and not path.is_symlink():
             raise UserError(f"{path}: no such file; {WHAT}")
+        if is_archive(path):
+            raise UserError(f"{path}: is an archive of cells; audit it alone: python -m bench audit {path}")
         head = head_of(path)
         if head.startswith(b"SQLite format 3\0"):
             from bench.audit.formats.profile_database import read_database

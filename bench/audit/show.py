@@ -9,7 +9,7 @@ import json
 import math
 from typing import Any
 
-from bench.audit.audit import AuditReport
+from bench.audit.report import AuditReport
 from bench.audit.trials import Flag
 
 MAX_ROWS = 40

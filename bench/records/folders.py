@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+KERNELS = "kernels"
+"""Folder of a machine's kernel records, beside its cells."""
 UNREADABLE = "*"
 """Stands for all cells of a machine whose folder cannot be listed: no cell's name has that letter."""
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from bench.records.bounded import json_value, read_bytes, read_text, unpacked
 from bench.records.cells import MOST_LETTERS, REFERENCE, cell_folders
+from bench.records.folders import KERNELS as FOLDER
 from bench.records.folders import folders_with
 from kernels.counters import Summary, read_profile, short_name, summarize
 from kernels.errors import KernelError
@@ -27,7 +28,6 @@ from kernels.records import Sample
 __all__ = ["FOLDER", "CounterFile", "KernelRecords", "Sample", "Summary", "kernel_folders", "load_kernels"]
 
 _Read = TypeVar("_Read")
-FOLDER = "kernels"
 COUNTERS = "counters"
 _PROFILE = re.compile(r"(?P<tool>[a-z0-9]+)_(?P<what>.+)_n(?P<streams>\d+)_(?P<rows>\d+)x(?P<cols>\d+)")
 _FORMAT = re.compile(r"(?P<variant>.+?)_(?P<format>(?:I?Q\d\w*|SSQ|B?F16|F32))")

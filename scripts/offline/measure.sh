@@ -12,9 +12,5 @@ shift 2
 . "$prefix/env"
 python3 -m bench sweep "$@"
 status=$?
-if [ -d results ]; then
-  # A cell is whole where it has a status; one that is being written lies under a name with a dot.
-  (cd results && find . -mindepth 3 -maxdepth 3 -name status.json -not -path './reference/*' -printf '%h\n' | sort) \
-    | tar -C results -cJf "$archive" -T - && ls -l "$archive"
-fi
+[ ! -d results ] || python3 -m bench pack results=results -o "$archive" || [ "$status" != 0 ] || status=1
 exit "$status"

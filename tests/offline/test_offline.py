@@ -3,7 +3,9 @@
 import hashlib
 import importlib.util
 import os
+import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -84,12 +86,15 @@ def test_finished_cells_alone_are_packed_and_the_sweeps_exit_code_is_kept(tmp_pa
     prefix, cells = tmp_path / "prefix", tmp_path / "results" / "box"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "env").write_text(f'export PATH="{prefix}/bin:$PATH"\n')
-    (prefix / "bin" / "python3").write_text("#!/bin/sh\nexit 3\n")
+    words = f'[ "$3" != sweep ] || exit 3\nPYTHONPATH="{ROOT}" exec "{sys.executable}" "$@"\n'
+    (prefix / "bin" / "python3").write_text(f"#!/bin/sh\n{words}")
     (prefix / "bin" / "python3").chmod(0o755)
-    for name in ("whole", ".part-1", "empty"):
+    for name in (".0123456789ab.host.1.abcdefgh.partial", "empty"):
         (cells / name).mkdir(parents=True)
-    (cells / "whole" / "status.json").write_text("{}")
+    whole = cells.with_name("amd-epyc-2c") / "089d8099b842"
+    shutil.copytree(ROOT / "results" / "reference" / "amd-epyc-2c" / whole.name, whole)
     done = run("measure.sh", prefix, tmp_path / "cells.tar.xz", "streams=2", cwd=tmp_path)
     assert done.returncode == 3
     with tarfile.open(tmp_path / "cells.tar.xz") as tar:
-        assert sorted(tar.getnames()) == ["./box/whole", "./box/whole/status.json"]
+        files = [f"amd-epyc-2c/{whole.name}/{file.name}" for file in whole.iterdir()]
+        assert sorted(tar.getnames()) == sorted([*files, "contribution.json"])

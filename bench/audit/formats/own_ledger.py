@@ -93,8 +93,13 @@ def read_cell(path: Path) -> Record:
     trials = []
     for run in sorted(set(emits) | set(runs)):
         arm = runs[run]["arm"] if run in runs else ""
-        part = {"again": "baseline", "sabotage": "treatment", "oracle": "treatment",
-                "carry": "treatment", "kept": "treatment"}.get(arm, arm)
+        part = {
+            "again": "baseline",
+            "sabotage": "treatment",
+            "oracle": "treatment",
+            "carry": "treatment",
+            "kept": "treatment",
+        }.get(arm, arm)
         facts = engine.get(part) if isinstance(engine, dict) else None
         settings = (
             {key: str(value) for key, value in facts.items() if key in SETTINGS} if isinstance(facts, dict) else {}
