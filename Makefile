@@ -6,7 +6,7 @@ OPTIONS = $(if $(BACKEND),--backend $(BACKEND)) $(if $(filter 1,$(NATIVE)),--nat
 .PHONY: bench setup test fuzz faults report figures doctor sweep audit peers clean
 bench: setup ; @$(PY) -m bench all
 setup: ; @$(PYTHON) -m bench setup --venv $(VENV) $(OPTIONS)
-test: setup ; @$(PY) -m pytest -q $(ARGS)
+test: setup ; @$(PY) -m pytest -q $(or $(ARGS),-n 2 --dist loadfile)
 fuzz: setup ; @$(PY) -m tests.fuzz $(ARGS)
 faults: setup ; @$(PY) -m tests.faults
 report: setup ; @$(PY) -m bench report $(ARGS)

@@ -163,12 +163,12 @@ DAMAGE = [
     ("status.json", b'{"state": "done", "seconds": "1"}', "seconds is '1', a number is expected"),
     ("ledger.csv.gz", b"", "it has the columns []"),
     ("ledger.csv.gz", b"run,stream\n0,0\n", "Not a gzipped file"),
-    ("ledger.csv.gz", gzip.compress(b"run,stream\n0,0\n"), "it has the columns ['run', 'stream']"),
-    ("ledger.csv.gz", gzip.compress(b"run,stream,position,token,round,source,t_ns\n0,0\n"), "columns"),
-    ("ledger.csv.gz", gzip.compress(b"run,stream,position,token,round,source,t_ns\n0,0,0,5,-,v,1\n"), "'-'"),
-    ("ledger.csv.gz", gzip.compress(b"\xff\xfe" * 90), "codec can't decode"),
-    ("ledger.csv.gz", gzip.compress(b"run,stream,position" * 90)[:-9], "end-of-stream"),
-    ("ledger.csv.gz", gzip.compress(b"")[:10] + b"\x07" * 40, "Error -3 while decompressing"),
+    ("ledger.csv.gz", gzip.compress(b"run,stream\n0,0\n", mtime=0), "it has the columns ['run', 'stream']"),
+    ("ledger.csv.gz", gzip.compress(b"run,stream,position,token,round,source,t_ns\n0,0\n", mtime=0), "columns"),
+    ("ledger.csv.gz", gzip.compress(b"run,stream,position,token,round,source,t_ns\n0,0,0,5,-,v,1\n", mtime=0), "'-'"),
+    ("ledger.csv.gz", gzip.compress(b"\xff\xfe" * 90, mtime=0), "codec can't decode"),
+    ("ledger.csv.gz", gzip.compress(b"run,stream,position" * 90, mtime=0)[:-9], "end-of-stream"),
+    ("ledger.csv.gz", gzip.compress(b"", mtime=0)[:10] + b"\x07" * 40, "Error -3 while decompressing"),
 ]
 
 
