@@ -218,6 +218,16 @@ class Trace:
         require(not self._open, f"run {self.run}: the timed window was not closed")
 
     @property
+    def is_open(self) -> bool:
+        """Whether the timed window is."""
+        return self._open
+
+    @property
+    def n_emits(self) -> int:
+        """Emit calls so far."""
+        return len(self._emits)
+
+    @property
     def n_rounds(self) -> int:
         """Rounds so far."""
         return len(self._rounds)
@@ -264,9 +274,9 @@ class Trace:
         """The rounds, checked. Raises `RecordError` for one that contradicts itself."""
         return [Round(self.run, *row) for row in self._rounds]
 
-    def emits(self) -> list[Emit]:
-        """The ledger, checked. Raises `RecordError` for a row that contradicts itself."""
-        return [Emit(self.run, *row) for row in self._emits]
+    def emits(self, first: int = 0) -> list[Emit]:
+        """The ledger from its row `first` on, checked. Raises `RecordError` for a row that contradicts itself."""
+        return [Emit(self.run, *row) for row in self._emits[first:]]
 
     def draws(self) -> list[Draw]:
         """The comparisons."""

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 class Method:
     """A way of decoding. What this class says of the context holds for one row of each of `streams` sequences."""
 
+    in_turn = False
+    """Whether it takes several prompts and decodes one after the other, each with a timed window of its own."""
+
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
 
@@ -66,6 +69,10 @@ class Method:
     def needs(self, settings: Settings) -> Mapping[str, Any]:
         """Further fields of the context's spec."""
         return {}
+
+    def uses_head(self, settings: Settings) -> bool:
+        """Whether the model's nextn head drafts, whose weights are else left on disk: it alone reads hidden states."""
+        return bool(self.needs(replace(settings, rollback="rewind")).get("hidden", False))
 
     def source(self, target: Target) -> Source | None:
         """What its drafters need, made once; None when it has none. Raises `Unsupported` where the model has none."""

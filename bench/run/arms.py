@@ -19,7 +19,7 @@ from bench.plan.treatment import treated
 from bench.records.rows import Piece, Run
 from bench.run.held import Look, before
 from bench.run.replay import KeptRows, Shape
-from bench.run.specs import context_spec, find_rollback, method_settings
+from bench.run.specs import context_spec, method_settings
 from bench.run.turns import Started, take_turns
 from pti_loop.counted import CountedContext, CountedModel
 from pti_loop.drafter import Source, Target
@@ -28,6 +28,7 @@ from pti_loop.ledger import Trace
 from pti_loop.loop import Decoder, Guesses
 from pti_loop.method import Method, fit
 from pti_loop.methods import METHODS
+from pti_loop.rollback_choice import find_rollback
 from pti_loop.sampling import Sampler
 from pti_loop.speculative import AGAIN
 from pti_loop.tally import Tally

@@ -116,6 +116,16 @@ class LlamaModel:
         count = lib.llama_detokenize(self._vocab, array, len(tokens), buffer, len(buffer), False, True)
         return buffer.raw[: max(count, 0)].decode("utf-8", "replace")
 
+    def piece(self, token: int) -> bytes:
+        """What a token adds to a text: UTF-8, of which a letter may go on in the next token; special tokens shown."""
+        room = 64
+        while True:
+            buffer = ctypes.create_string_buffer(room)
+            count = library().llama_token_to_piece(self._vocab, token, buffer, room, 0, True)
+            if count >= 0:
+                return buffer.raw[:count]
+            room = -count
+
     def context(self, spec: ContextSpec) -> LlamaContext:
         """A fresh context. Raises `EngineError` with llama.cpp's last words when there is no room."""
         return LlamaContext(self.loaded, spec)

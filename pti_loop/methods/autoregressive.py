@@ -14,6 +14,8 @@ SPEC = Spec("autoregressive", "plain decoding", help="one token a step", guesses
 class Loop(Method):
     """The baseline."""
 
+    in_turn = True
+
     def rounds(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> Iterator[None]:
         """Decode every prompt alone, each in a cleared context with a timed window of its own."""
         for answer, prompt in enumerate(prompts):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +34,9 @@ def load(config: Config, path: str) -> Model:
     from pti_loop.llama.model import LlamaModel
 
     engine = config.engine
-    return LlamaModel(path, engine.n_gpu_layers, load_mtp=_uses_head(config), split_mode=engine.split_mode,
+    uses_head = METHODS[config.method.name].uses_head(method_settings(config))
+    return LlamaModel(path, engine.n_gpu_layers, load_mtp=uses_head, split_mode=engine.split_mode,
                       main_gpu=engine.main_gpu, repack=engine.repack)  # fmt: skip
-
-
-def _uses_head(config: Config) -> bool:
-    """Whether the model's nextn head drafts, whose weights are else left on disk: it alone reads hidden states."""
-    settings = replace(method_settings(config), rollback="rewind")
-    return bool(METHODS[config.method.name].needs(settings).get("hidden", False))
 
 
 def sizes(model: Model | None, file: GgufFile, config: Config) -> dict[str, Any]:
