@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bench.errors import UserError, nearest
 from bench.judge.claims.arithmetic import BYTES, FORMULAS, half_last_digit, recompute
+from bench.judge.claims.beside import check_beside
 from bench.judge.claims.columns import BYTE_UNITS, check_combination, find_column
 from bench.judge.claims.mechanism import SAME_DRAW, mechanism
 from bench.judge.claims.scope import ANY, check_documentary, check_scope, declaration, values_of
@@ -37,6 +38,7 @@ def check_claim(where: str, claim: Claim) -> None:
         _check_records(where, claim)
     else:
         check_documentary(where, claim.scope)
+        check_beside(where, claim.rule.beside)
     if claim.rule.kind == "arithmetic":
         _check_circle(where, claim)
         _check_formula_unit(where, claim)

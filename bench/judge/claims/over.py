@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench.judge.claims.claim import Claim
+from bench.judge.claims.intervals import Ends, between
 from bench.judge.claims.outcome import Outcome, found_in, step_down
 from bench.judge.claims.rows import (
     Row,
@@ -57,7 +58,7 @@ def _is(row: Row, values: Mapping[str, Any]) -> bool:
     return all(equal(value_of(row, key), value) for key, value in values.items())
 
 
-def _ends(claim: Claim, row: Row) -> tuple[float, float, float] | None:
+def _ends(claim: Claim, row: Row) -> Ends | None:
     """The figure and its interval, in logarithms; None where the row lacks one."""
     names = ends_for(claim, row) or ()
     found = [value for name in (claim.column, *names) if (value := figure(row, name)) is not None and value > 0]
@@ -69,9 +70,7 @@ def _quotient(claim: Claim, row: Row, other: Row) -> Row | None:
     above, below, names = _ends(claim, row), _ends(claim, other), ends_for(claim, row)
     if above is None or below is None or names is None:
         return None
-    middle = above[0] - below[0]
-    low = middle - math.hypot(above[0] - above[1], below[2] - below[0])
-    high = middle + math.hypot(above[2] - above[0], below[0] - below[1])
+    middle, low, high = between(above, below)
     least = min((row, other), key=lambda one: freedom(one, claim))
     units = behind(claim, row)[0]
     made: dict[str, Any] = {**row, units: least.get(units), "cells": cells([row, other])}

@@ -171,12 +171,16 @@ def no_interval(claim: Claim, row: Row) -> str:
 
 def matching(claim: Claim, findings: Tables, names: Names) -> list[Row]:
     """Rows of the claim's table that its scope is about, void ones too."""
-    scope = claim.scope
-    per = "aggregate" if claim.per == "aggregate" else "answer"
-    defaults = DEFAULTS_OF.get(claim.table, DEFAULTS)
+    return in_scope(claim.table, claim.scope, claim.per, findings, names)
+
+
+def in_scope(table: str, scope: Mapping[str, Any], whose: str, findings: Tables, names: Names) -> list[Row]:
+    """Rows of a table that a scope is about, void ones too; `whose` speed they are is the scope's `per`."""
+    per = "aggregate" if whose == "aggregate" else "answer"
+    defaults = DEFAULTS_OF.get(table, DEFAULTS)
     silent = [(key, value) for key, value in defaults.items() if key not in scope]
     wanted = [(key, value) for key, value in scope.items() if key != "per"]
-    rows = getattr(findings, claim.table, None) or ()
+    rows = getattr(findings, table, None) or ()
     # What the claim names first: that leaves few rows to look at further.
     return [row for row in rows
             if row.get("scope", per) == per and _matches(row, wanted, names) and _is_default(row, silent)]  # fmt: skip

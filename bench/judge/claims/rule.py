@@ -5,7 +5,7 @@ Checks the rule by itself; whether it fits the claim is `bench.judge.claims.chec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import fields as fields_of
 from typing import Any
@@ -36,7 +36,7 @@ RULE_KEYS: dict[str, tuple[str, ...]] = {
     "records": tuple(dict.fromkeys([*OF_ALL_TESTS, *(key for keys in TESTS.values() for key in keys)])),
     "arithmetic": ("kind", "formula", "inputs", "expect", "tolerance"),
     "fact": ("kind", "fact", "tolerance"),
-    "projection": ("kind", "needs", "command"),
+    "projection": ("kind", "needs", "command", "beside"),
 }
 PROMPTS, NOISE = INTERVALS = ("prompts", "noise")
 EXPECTATIONS = ("equal", "at_most", "at_least", *SIDES)
@@ -71,6 +71,8 @@ class Rule:
     """Scope values of the rows that a figure is divided by, those of the others being in the scope too."""
     needs: str = ""
     command: str = ""
+    beside: Sequence[Mapping[str, Any]] = ()
+    """Of a projection: ratios that are told with it, as `bench.judge.claims.beside` has them."""
     formula: str = ""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     fact: str = ""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bench.judge.claims import again, brief
+from bench.judge.claims import again, beside, brief
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import RATIO_KINDS
 from bench.judge.claims.command import needed
@@ -72,7 +72,7 @@ def _judge(claim: Claim, findings: Tables, facts: Facts) -> dict[tuple[str, str]
     if claim.rule.kind == "fact":
         return {ANYWHERE: judge_fact(claim, facts)}
     if claim.rule.kind == "projection":
-        return {ANYWHERE: Outcome("not_run", _projected(claim))}
+        return {ANYWHERE: _projected(claim, findings, facts.names)}
     absent = missing(claim)
     if absent:
         what = "as a gain" if claim.metric == "speedup" else "anywhere"
@@ -85,9 +85,20 @@ def _judge(claim: Claim, findings: Tables, facts: Facts) -> dict[tuple[str, str]
     return {origin: judge_rows(claim, rows, facts.names) for origin, rows in groups.items()}
 
 
-def _projected(claim: Claim) -> str:
+def _projected(claim: Claim, findings: Tables, names: Names) -> Outcome:
     nearest = f" What comes nearest to it: `{claim.rule.command}`." if claim.rule.command else ""
-    return f"A projection that nobody measured. It would take: {claim.rule.needs}.{nearest}"
+    words, found = beside.told(claim, findings, names)
+    reason = f"A projection that nobody measured{_as_gain(claim)}. It would take: {claim.rule.needs}.{nearest}{words}"
+    return Outcome("not_run", reason, cells=found)
+
+
+def _as_gain(claim: Claim) -> str:
+    """What a projected rate is of the baseline that it names."""
+    if claim.unit != "tok/s" or "baseline_tok_s" not in claim.conditions:
+        return ""
+    against = float(claim.conditions["baseline_tok_s"])
+    times = " to ".join(f"{float(text) / against:.2f}" for text in claim.published)
+    return f", {times} times the {number(against)} tok/s of its own baseline"
 
 
 def judge_rows(claim: Claim, rows: Sequence[Row], names: Names) -> Outcome:
