@@ -3,7 +3,7 @@ PY = $(VENV)/bin/python
 PYTHON ?= $(firstword $(wildcard $(PY)) python3)
 OPTIONS = $(if $(BACKEND),--backend $(BACKEND)) $(if $(filter 1,$(NATIVE)),--native) $(if $(filter 0,$(NATIVE)),--portable) $(if $(MODEL),--model $(MODEL)) $(if $(EXTRA),--extra $(EXTRA)) $(if $(KERNELS),--kernels $(KERNELS))
 
-.PHONY: bench setup test fuzz faults report figures doctor sweep audit peers clean
+.PHONY: bench setup test fuzz faults report figures doctor sweep audit kernels-check peers clean
 bench: setup ; @$(PY) -m bench all
 setup: ; @$(PYTHON) -m bench setup --venv $(VENV) $(OPTIONS)
 test: setup ; @$(PY) -m pytest -q $(or $(ARGS),-n 2 --dist loadfile)
@@ -14,5 +14,6 @@ figures: setup ; @$(PY) -m bench figures $(ARGS)
 doctor: setup ; @$(PY) -m bench doctor
 sweep: setup ; @$(PY) -m bench sweep $(ARGS)
 audit: setup ; @$(PY) -m bench audit $(FILE)
+kernels-check: setup ; @$(PY) -m bench kernels $(ARGS)
 peers: setup ; @$(PYTHON) -m bench setup --venv $(VENV) --peers
 clean: ; rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis
