@@ -45,15 +45,13 @@ def _nvidia(card: devices.Gpu) -> CardMemory | None:
 
 
 def _amd(card: devices.Gpu, sys_root: Path) -> CardMemory | None:
-    folders = (path.parent for path in (sys_root / "class/drm").glob("card*/device/mem_info_vram_total"))
-    for folder in folders:
-        try:
-            if card.id not in ((folder / "unique_id").read_text().strip(), folder.resolve().name):
-                continue
+    folder = devices.amd_folder(card, sys_root)
+    try:
+        if folder is not None:
             total, used = (int((folder / f"mem_info_vram_{name}").read_text()) for name in ("total", "used"))
             return CardMemory(used, total - used)
-        except (OSError, ValueError):
-            continue
+    except (OSError, ValueError):
+        pass
     return None
 
 

@@ -34,7 +34,7 @@ def _nan() -> float:
 
 
 class Clocks:
-    """Readers for one device: `cpu`, or `gpu` for the first NVIDIA or AMD GPU that has sensors."""
+    """Readers for one device: `cpu`, or `gpu` for the first NVIDIA or AMD GPU of this process that has sensors."""
 
     def __init__(self, device: str = "cpu", sys_root: Path = Path("/sys"), proc: Path = Path("/proc")) -> None:
         self.device = device
@@ -98,12 +98,10 @@ class Clocks:
         return True
 
     def _use_amd(self, sys_root: Path) -> None:
-        for folder in sorted((sys_root / "class/hwmon").glob("hwmon*")):
-            if read_text(folder / "name").strip() == _AMD_DRIVER:
-                self.clock = partial(_scaled, folder / "freq1_input", 1e6)
-                self.temperature = partial(_scaled, folder / "temp1_input", 1e3)
-                self.source = _AMD_DRIVER
-                return
+        for folder in devices.amd_sensors(sys_root)[:1]:
+            self.clock = partial(_scaled, folder / "freq1_input", 1e6)
+            self.temperature = partial(_scaled, folder / "temp1_input", 1e3)
+            self.source = _AMD_DRIVER
 
 
 def _values(sample: Sample) -> tuple[float, float]:

@@ -11,7 +11,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_VISIBLE = {"nvidia": ("CUDA_VISIBLE_DEVICES",), "amd": ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")}
+_VISIBLE = {"nvidia": ("CUDA_VISIBLE_DEVICES",), "amd": ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")}
+"""In the order in which they apply: HIP numbers the cards that the runtime below it leaves."""
+VARIABLES = tuple(name for names in _VISIBLE.values() for name in names)
 CPU = "cpu"
 _DIGITS = 12
 
@@ -47,6 +49,22 @@ def visible(found: list[Gpu] | None = None) -> list[Gpu]:
     return kept
 
 
+def groups(size: int) -> list[dict[str, str | None]]:
+    """The visible cards of each vendor in groups of so many, each as the variable that leaves them to a process."""
+    found: list[dict[str, str | None]] = []
+    cards = visible()
+    for vendor, variables in _VISIBLE.items():
+        own = [card for card in cards if card.vendor == vendor]
+        # NVIDIA's runtime takes UUIDs; HIP takes places among the cards that the runtime below it leaves.
+        names = [card.id for card in own]
+        if vendor == "amd":
+            below = _chosen([card for card in present() if card.vendor == vendor], os.environ.get(variables[0]))
+            names = [str(below.index(card)) for card in own]
+        found += [{variables[-1]: ",".join(names[start : start + size])}
+                  for start in range(0, len(names) - size + 1, size)]  # fmt: skip
+    return found
+
+
 def _chosen(cards: list[Gpu], said: str | None) -> list[Gpu]:
     if said is None:
         return cards
@@ -58,8 +76,9 @@ def _chosen(cards: list[Gpu], said: str | None) -> list[Gpu]:
             break
         if word.isdecimal() and not ordered and cards[0].vendor == "nvidia":
             return cards
+        name = word.lower().removeprefix("gpu-" if cards and cards[0].vendor == "amd" else "")
         found = [card for place, card in enumerate(cards) if (word.isdecimal() and place == int(word))
-                 or (not word.isdecimal() and card.id.lower().startswith(word.lower()))]  # fmt: skip
+                 or (not word.isdecimal() and card.id.lower().startswith(name))]  # fmt: skip
         if not found:
             return kept if word.isdecimal() else cards
         kept += [card for card in found if card not in kept]
@@ -83,12 +102,34 @@ def _text(value: str | bytes) -> str:
 
 
 def _amd(sys_root: Path) -> list[Gpu]:
+    return [card for card, _ in _amd_folders(sys_root)]
+
+
+def amd_folder(card: Gpu, sys_root: Path = Path("/sys")) -> Path | None:
+    """Where sysfs tells about an AMD card."""
+    return next((folder for one, folder in _amd_folders(sys_root) if one.id == card.id), None)
+
+
+def amd_sensors(sys_root: Path = Path("/sys")) -> list[Path]:
+    """Folders of the sensors of the visible AMD cards, in their order; all of amdgpu's where no card has its own."""
+    cards = [card for card in visible(present(sys_root)) if card.vendor == "amd"]
+    own = [path for card in cards if (folder := amd_folder(card, sys_root)) for path in sorted(folder.glob("hwmon/*"))]
+    found = own or ([] if _hidden(cards, sys_root) else sorted((sys_root / "class/hwmon").glob("hwmon*")))
+    return [path for path in found if _read(path / "name") == "amdgpu"]
+
+
+def _hidden(visible_cards: list[Gpu], sys_root: Path) -> bool:
+    """Whether cards are there and none of them is this process's."""
+    return not visible_cards and bool(_amd(sys_root))
+
+
+def _amd_folders(sys_root: Path) -> list[tuple[Gpu, Path]]:
     found = (sys_root / "class/drm").glob("card*/device")
     folders = [path for path in found if re.fullmatch(r"card[0-9]+", path.parent.name)]
     folders.sort(key=lambda path: int(path.parent.name.removeprefix("card")))
     cards = [path for path in folders if _read(path / "vendor") == "0x1002" and (path / "mem_info_vram_total").exists()]
     return [
-        Gpu("amd", index, _read(path / "unique_id") or path.resolve().name, _read(path / "product_name"))
+        (Gpu("amd", index, _read(path / "unique_id") or path.resolve().name, _read(path / "product_name")), path)
         for index, path in enumerate(cards)
     ]
 

@@ -50,7 +50,7 @@ class Meter:
         if device == "cpu":
             self._use_rapl(sys_root / "class/powercap")
         elif not self._use_nvidia():
-            self._use_amd(sys_root / "class/hwmon")
+            self._use_amd(devices.amd_sensors(sys_root))
 
     def joules(self) -> float:
         """Energy since some moment in the past; only differences mean something. Never raises."""
@@ -89,8 +89,7 @@ class Meter:
         self._memory = lambda: float(pynvml.nvmlDeviceGetClockInfo(cards[0], pynvml.NVML_CLOCK_MEM))
         return True
 
-    def _use_amd(self, root: Path) -> None:
-        cards = [folder for folder in sorted(root.glob("hwmon*")) if read_text(folder / "name").strip() == _AMD_DRIVER]
+    def _use_amd(self, cards: list[Path]) -> None:
         if not cards:
             return
         self.source = _AMD_DRIVER

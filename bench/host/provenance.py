@@ -56,18 +56,20 @@ def cpu_name(proc: Path = Path("/proc")) -> str:
 
 
 def gpus(sys_root: Path = Path("/sys")) -> list[dict[str, Any]]:
-    """NVIDIA GPUs by the driver, AMD ones by sysfs: name, memory in bytes, driver or PCI id."""
-    return _nvidia_gpus() + _amd_gpus(sys_root)
+    """The GPUs that this process may use: name, memory in bytes, driver or PCI id, by the driver or by sysfs."""
+    cards = devices.visible(devices.present(sys_root))
+    folders = [devices.amd_folder(card, sys_root) for card in cards if card.vendor == "amd"]
+    return _nvidia_gpus([card.id for card in cards if card.vendor == "nvidia"]) + _amd_gpus(folders)
 
 
-def _nvidia_gpus() -> list[dict[str, Any]]:
+def _nvidia_gpus(ids: Sequence[str]) -> list[dict[str, Any]]:
     try:
         import pynvml
 
         pynvml.nvmlInit()
         found = []
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+        for uuid in ids:
+            handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
             major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
             found.append({
                 "name": _text(pynvml.nvmlDeviceGetName(handle)), "vendor": "nvidia",
@@ -83,11 +85,9 @@ def _text(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _amd_gpus(sys_root: Path) -> list[dict[str, Any]]:
+def _amd_gpus(folders: Sequence[Path | None]) -> list[dict[str, Any]]:
     found = []
-    for device in sorted((sys_root / "class/drm").glob("card[0-9]*/device")):
-        if _read(device / "vendor") != "0x1002" or not (device / "mem_info_vram_total").exists():
-            continue
+    for device in filter(None, folders):
         pci = _read(device / "device").removeprefix("0x")
         found.append({
             "name": _read(device / "product_name") or f"AMD GPU {pci}", "vendor": "amd", "pci_id": pci,

@@ -35,7 +35,7 @@ def test_amd_gpus_from_sysfs(tmp_path: Path) -> None:
     for name, content in (("vendor", "0x1002\n"), ("device", "0x66a1\n"), ("mem_info_vram_total", "34342961152\n")):
         write(device / name, content)
     write(tmp_path / "class/drm/card1/device/vendor", "0x1a03\n")
-    (gpu,) = provenance._amd_gpus(tmp_path)
+    (gpu,) = provenance.gpus(tmp_path)
     assert gpu == {"name": "AMD GPU 66a1", "vendor": "amd", "pci_id": "66a1", "memory_bytes": 34342961152}
 
 
