@@ -28,7 +28,7 @@ from pti_loop.parameters import Parameter, declare, declared, parameters_of
 BASELINE = "autoregressive"
 """What every method that has streams is with one of them."""
 _NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile", "wait", "limit", "busy", "treatment",
-                 "counters")  # fmt: skip
+                 "counters", "launcher")  # fmt: skip
 
 
 @dataclass(frozen=True)

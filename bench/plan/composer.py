@@ -194,7 +194,7 @@ def _owner(config: Config, group: str) -> Any:
 def _copied(config: Config) -> Config:
     """A configuration that can be changed without the other; prompts are shared."""
     made = copy.copy(config)
-    for name in ("model", "engine", "prompts", "measure", "peers", "treatment", "method"):
+    for name in ("model", "engine", "prompts", "measure", "peers", "treatment", "method", "launcher"):
         setattr(made, name, copy.copy(getattr(config, name)))
     made.treatment.engine = copy.copy(config.treatment.engine)
     return made

@@ -16,7 +16,7 @@ from bench.plan.config import CONFIGS
 from bench.plan.settings import KEYS, Config, TreatedEngineConfig, settings
 from pti_loop.parameters import Parameter, declared
 
-GROUPS = ("model", "method", "prompts", "measure", "experiment")
+GROUPS = ("model", "method", "prompts", "measure", "launcher", "experiment")
 LEFT = 34
 """Letters of the column of keys."""
 OPTIONS = {

@@ -178,6 +178,32 @@ class PeersConfig:
 
 
 @dataclass
+class LauncherConfig:
+    """Where the cells are measured: here, or in shards by the hosts of a cluster."""
+
+    name: str = setting("local", "what runs the shards", choices=("local", "submitit", "ray"))
+    shards: int = setting(0, "how many parts the points are dealt into; 0: four for each device that is known, else 8",
+                          least=0)  # fmt: skip
+    gpus: int = setting(0, "GPUs of each shard, which are a device of their own; 0: the CPU of a host, for itself "
+                        "alone", least=0)  # fmt: skip
+    retries: int = setting(2, "how often a shard goes to another worker after its own was lost", least=0)
+    cluster: str = setting("slurm", "submitit: slurm, or local for jobs of this machine", choices=("slurm", "local"))
+    partition: str = setting("", "submitit: partition of Slurm")
+    account: str = setting("", "submitit: account of Slurm")
+    qos: str = setting("", "submitit: quality of service of Slurm")
+    minutes: int = setting(240, "submitit: minutes that a job may take; one that reaches them goes on in a further job",
+                           least=1)  # fmt: skip
+    memory_gb: float = setting(0.0, "submitit: memory of a job; 0 leaves it to Slurm", least=0)
+    cpus: int = setting(0, "submitit: CPUs of a job; 0: the whole node for shards of a CPU, what Slurm gives for a GPU",
+                        least=0)  # fmt: skip
+    at_once: int = setting(0, "submitit: most jobs at once; 0: as many as there are devices", least=0)
+    options: list[str] = field(default_factory=list, metadata=told(
+        "submitit: further options of sbatch, as in launcher.options=[reservation=NAME]"))  # fmt: skip
+    address: str = setting("", "ray: the cluster's address, or auto; empty is RAY_ADDRESS, else Ray on this machine "
+                           "alone")  # fmt: skip
+
+
+@dataclass
 class Config:
     """One point of a sweep."""
 
@@ -189,6 +215,7 @@ class Config:
     prompts: PromptsConfig = field(default_factory=PromptsConfig, metadata=told("the prompt set"))
     measure: MeasureConfig = field(default_factory=MeasureConfig, metadata=told("how much is measured"))
     peers: PeersConfig = field(default_factory=PeersConfig, metadata=told("programs that run beside it"))
+    launcher: LauncherConfig = field(default_factory=LauncherConfig, metadata=told("where the cells are measured"))
     streams: int = setting(4, "copies or answers decoded together, for methods that have several", least=1)
     temperature: float = setting(0.0, "sampling temperature; 0 is greedy")
     n_predict: int = setting(24, "tokens of each answer", least=2)

@@ -10,15 +10,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.records.process_table import host, name_of_host, runs
+
 PARTIAL, ASIDE = "partial", "aside"
 """A cell that is not whole yet, and a whole one that steps aside while another takes its place."""
+OLD_S = 24 * 3600.0
+"""A cell is written within seconds, so that whatever is a day old is written by nobody."""
 
 _NAME = re.compile(
     r"\.(?P<cell>[\w-]+)\.(?P<host>[A-Za-z0-9-]+)\.(?P<pid>[1-9][0-9]*)\.[a-z0-9_]{8}\.(?P<kind>partial|aside)"
@@ -31,11 +35,6 @@ class Leftover(NamedTuple):
     path: Path
     cell: str
     kind: str
-
-
-def host() -> str:
-    """This host's name in letters that cannot part a file name."""
-    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname()) or "host"
 
 
 def make_partial(folder: Path) -> Path:
@@ -94,20 +93,16 @@ def clear_leftovers(machine_folder: Path) -> None:
 def _leftovers(machine_folder: Path) -> Iterator[Leftover]:
     for path in machine_folder.glob(".*"):
         named = _NAME.fullmatch(path.name)
-        if named and named["host"] == host() and path.is_dir() and not path.is_symlink() and not _runs(named["pid"]):
+        if named and path.is_dir() and not path.is_symlink() and _has_ended(path, named["host"], named["pid"]):
             yield Leftover(path, named["cell"], named["kind"])
 
 
-def _runs(pid: str) -> bool:
-    """Whether a process of this number runs. One that has ended and waits to be collected does not."""
-    try:
-        os.kill(int(pid), 0)
-    except (ProcessLookupError, OverflowError):
+def _has_ended(path: Path, of_host: str, pid: str) -> bool:
+    """Whether the process that a folder is of writes it no more."""
+    if of_host == host():
+        return not runs(pid)
+    if re.sub(r"-[0-9a-f]{8}$", "", of_host) != name_of_host():
         return False
-    except PermissionError:
-        return True
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return True
-    return state not in "ZX"
+    with suppress(OSError):  # of this host before it was started again, or of another one with its name
+        return time.time() - path.stat().st_mtime > OLD_S
+    return False

@@ -18,6 +18,7 @@ from bench.plan.compose import compose_points
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
 from bench.plan.settings import Config
+from bench.plan.shards import Shard, chosen
 from bench.plan.treatment import changes, treated
 from bench.records.cells import check_writable
 from bench.run import engines
@@ -30,15 +31,16 @@ Plan = tuple[list[Cell], list[Config], dict[str, dict[str, Any]]]
 """Cells, configurations, and the environment of each engine by its name."""
 
 
-def prepare(overrides: Sequence[str], writes: bool = True) -> Plan:
+def prepare(overrides: Sequence[str], writes: bool = True, shard: Shard | None = None) -> Plan:
     """Check everything that can be checked before a model is loaded, and plan the cells; say how many points if many.
 
-    `writes` is whether records will be written. Raises `UserError`.
+    `writes` is whether records will be written, `shard` which of the points are meant. Raises `UserError`.
     """
     from bench.host import cpus, provenance
     from bench.run.peer_programs import check_peers
 
-    configs = _with_builds(compose_points(list(overrides), _tell_points))
+    points = compose_points(list(overrides), _tell_points)
+    configs = _with_builds(chosen(points, shard) if shard else points)
     first = configs[0]
     root = Path(first.results)
     if writes:

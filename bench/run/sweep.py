@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,14 @@ from bench.plan import served
 from bench.plan.cells import Cell
 from bench.plan.settings import Config
 from bench.plan.treatment import is_apart
+from bench.records import taken
 from bench.records.cells import read_status, write_cell
 from bench.records.partial_cells import clear_leftovers
 from bench.run import engines
+from bench.run.free_cells import FINISHED, free_cells
 from bench.run.prepared import prepare
 from bench.run.served.program import facts_of
+from bench.run.share import Share, facts
 from bench.run.watch import LEAST_S, Watch
 
 if TYPE_CHECKING:
@@ -44,6 +48,8 @@ MOST_OF_MEMORY = 0.7
 """What two copies of the weights may take of it."""
 HUNG = "said nothing for"
 MOST_NAMED = 4
+GIVEN_UP = ("another sweep took the cell over, since nothing was heard of this one for long; what was measured here is "
+            "not kept")  # fmt: skip
 NEWER = "a later release of pti-bench wrote it; update, or measure into another folder with results=FOLDER"
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
 _CHILD = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
@@ -69,37 +75,54 @@ def _environment_of(cell: Cell) -> str:
     return f"{cell.engine} {cell.builds.get(served.GIVEN) or cell.builds.get('baseline', builds.STOCK)}"
 
 
-def sweep(overrides: Sequence[str]) -> tuple[Outcome, Config]:
-    """Plan and run. Raises `UserError` before anything runs; a failing cell does not stop the others."""
+def sweep(overrides: Sequence[str], share: Share | None = None) -> tuple[Outcome, Config]:
+    """Plan and run, all of it or a share. Raises `UserError` before anything runs; a failing cell stops no other."""
     from bench.run.progress import Progress
 
-    planned, configs, environments = prepare(overrides)
+    planned, configs, environments = prepare(overrides, shard=share.shard if share else None)
+    if share:
+        share.agree(facts(planned, environments))
     outcome = Outcome(planned)
     began = time.monotonic()
     with locks(configs):
         check_alone(configs)
         clear_leftovers(planned[0].folder.parent)
-        states = {cell.id: cell.state for cell in planned}
+        taken.clear_taken(planned[0].folder.parent)
+        done = share.done if share else frozenset()
+        states = {cell.id: "done" if cell.id in done else cell.state for cell in planned}
         outcome.kept = [cell for cell in planned if states[cell.id] == "done"]
         outcome.newer = [(cell, NEWER) for cell in planned if states[cell.id] == "newer"]
-        todo = [cell for cell in planned if states[cell.id] not in ("done", "newer")]
+        todo = [cell for cell in planned if states[cell.id] not in FINISHED]
         for cell in todo:
             if states[cell.id] == "damaged":
                 print(f"damaged, measured again: {cell.id} {cell.label}", flush=True)
-        with Progress(todo, len(outcome.kept), configs[0].limit) as progress:
-            for place, cell in enumerate(todo):
-                progress.start(cell)
-                status = run_cell(cell, environments[_environment_of(cell)], progress)
-                progress.finish(cell, status)
-                if status["state"] == "failed":
-                    outcome.failed.append((cell, status["reason"]))
-                elif status["state"] == "unsupported":
-                    outcome.unsupported.append((cell, status["reason"]))
-                if status["state"] == "failed" and (why := _full(cell.folder.parent)):
-                    outcome.untried = [(left, why) for left in todo[place + 1 :]]
-                    break
+        with Progress(todo, len(outcome.kept), configs[0].limit) as progress, closing(free_cells(todo)) as free:
+            _run_all(free, environments, progress, outcome, share.tell if share else lambda cell, state: None)
     outcome.seconds = time.monotonic() - began
     return outcome, configs[0]
+
+
+def _run_all(free: Iterable[Cell], environments: Mapping[str, dict[str, Any]], progress: Progress, outcome: Outcome,
+             tell: Callable[[Cell, str], None]) -> None:  # fmt: skip
+    """Run the cells as they come, but those that another sweep has finished meanwhile."""
+    found = {cell.id for cell in outcome.kept} | {cell.id for cell, _ in outcome.newer}
+    for cell in free:
+        progress.start(cell)
+        found.add(cell.id)
+        if cell.state in FINISHED:
+            progress.finish(cell, {"state": "done elsewhere", "reason": ""})
+            outcome.kept.append(cell)
+            continue
+        status = run_cell(cell, environments[_environment_of(cell)], progress)
+        progress.finish(cell, status)
+        tell(cell, status["state"])
+        if status["state"] == "failed":
+            outcome.failed.append((cell, status["reason"]))
+        elif status["state"] == "unsupported":
+            outcome.unsupported.append((cell, status["reason"]))
+        if status["state"] == "failed" and (why := _full(cell.folder.parent)):
+            outcome.untried = [(left, why) for left in outcome.cells if left.id not in found]
+            break
 
 
 def locks(configs: Sequence[Config]) -> DeviceLocks:
@@ -157,7 +180,8 @@ def run_cell(cell: Cell, environment: dict[str, Any], progress: Progress) -> dic
     job = {"cell": cell.id, "kind": cell.kind, "config": cell.config, "model_path": str(cell.model_path),
            "peers": cell.peers, "files": {key: str(path) for key, path in cell.files.items()},
            "builds": cell.builds, "together": _both_fit(cell), "folder": str(cell.folder.resolve()),
-           "environment": environment, "silence": progress.limit()}  # fmt: skip
+           "environment": environment, "silence": progress.limit(),
+           "taken": str(taken_by.resolve()) if (taken_by := taken.file_of(cell.folder)) else ""}  # fmt: skip
     stamp = _stamp(cell)
     child = subprocess.Popen(
         [sys.executable, "-m", "bench.run.cell_process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -173,6 +197,8 @@ def run_cell(cell: Cell, environment: dict[str, Any], progress: Progress) -> dic
         raise
     if child.returncode == 0 and _stamp(cell) not in (0, stamp) and (written := read_status(cell.folder)):
         return written
+    if taken_by and not taken.is_newest(taken_by):
+        return {"state": "failed", "reason": GIVEN_UP, "seconds": 0.0}
     reason = crash_sentence(child.returncode, errors)
     status: dict[str, Any] = {"state": "failed", "reason": reason, "seconds": 0.0}
     try:
@@ -305,12 +331,17 @@ def _place(lines: list[str]) -> str:
 
 def summary(outcome: Outcome) -> list[str]:
     """Lines for the end of a sweep: counts, then every cell that did not work, with its reason."""
-    done = len(outcome.cells) - len(outcome.failed) - len(outcome.unsupported) - len(outcome.newer)
-    done -= len(outcome.untried)
-    lines = [f"{done} of {len(outcome.cells)} cells done ({len(outcome.kept)} were there before) "
-             f"in {outcome.seconds:.0f} s"]  # fmt: skip
     groups = (("failed", outcome.failed), ("unsupported", outcome.unsupported), ("left as it is", outcome.newer),
               ("not tried", outcome.untried))  # fmt: skip
+    told = [(name, [(cell.id, cell.label, reason) for cell, reason in group]) for name, group in groups]
+    return totals(len(outcome.cells), len(outcome.kept), outcome.seconds, told)
+
+
+def totals(cells: int, kept: int, seconds: float,
+           groups: Sequence[tuple[str, list[tuple[str, str, str]]]]) -> list[str]:  # fmt: skip
+    """The same from counts, and from id, label and reason of the cells of each group that are not done."""
+    done = cells - sum(len(group) for _, group in groups)
+    lines = [f"{done} of {cells} cells done ({kept} were there before) in {seconds:.0f} s"]
     for name, group in groups:
-        lines += [f"{name}: {cell.id} {cell.label}: {reason}" for cell, reason in group]
+        lines += [f"{name}: {cell} {label}: {reason}" for cell, label, reason in group]
     return lines

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ from bench.plan.settings import (
     TreatmentConfig,
 )
 from bench.plan.treatment import is_apart, treated
+from bench.records import taken
 from bench.records.cells import write_cell
 from bench.run.arms import Around, Prompt
 from bench.run.contrast import Contrast
@@ -320,7 +322,7 @@ def _buffers(facts: dict[str, Any]) -> int:
 
 
 def run(job: dict[str, Any]) -> int:
-    """Measure and write one cell. Exit code 0: the cell is written, whatever its state."""
+    """Measure and write one cell. Exit code 0: the cell is written, whatever its state; 1: it was taken over."""
     began = time.monotonic()
     facts: dict[str, Any] = {}
     tables: dict[str, list[Any]] = {}
@@ -331,6 +333,9 @@ def run(job: dict[str, Any]) -> int:
     except Exception as error:
         status = _status_of(error)
     status["seconds"] = round(time.monotonic() - began, 3)
+    if (taken_by := job.get("taken")) and not taken.is_newest(Path(taken_by)):
+        print("another sweep took the cell over", file=sys.stderr)
+        return 1
     environment = job["environment"] | {"time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     write_cell(
         Path(job["folder"]), config=job["config"], env=environment,

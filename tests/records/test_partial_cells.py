@@ -12,7 +12,8 @@ import pytest
 
 from bench.records import partial_cells
 from bench.records.cells import load_cell, read_status, write_cell
-from bench.records.partial_cells import clear_leftovers, host
+from bench.records.partial_cells import clear_leftovers
+from bench.records.process_table import host
 
 ROOT = Path(__file__).resolve().parents[2]
 DONE = {"state": "done", "reason": "", "seconds": 1.0}

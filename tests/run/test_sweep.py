@@ -24,7 +24,7 @@ from bench.host.device_lock import DeviceLock
 from bench.host.devices import Gpu
 from bench.plan.compose import compose_points
 from bench.records.cells import load_cells, write_cell
-from bench.records.partial_cells import host
+from bench.records.process_table import host
 from bench.records.rows import SCHEMA
 from bench.run import sweep as sweep_module
 from bench.run.prepared import check_models, prepare
