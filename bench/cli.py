@@ -38,6 +38,7 @@ Is a claimed LLM decoding speed-up real, on this machine, with this model?
   figures KEY=V ..    only the figures                                       python -m bench figures
   advise KEY=V ..     what to use here, from the stored results              python -m bench advise model=smollm2-135m
   audit FILE ..|-     judge what somebody posted, with no model              python -m bench audit post.txt
+  collect FOLDER ..   put cells that were measured elsewhere among the results    python -m bench collect cells.tar.xz
   pack CELL .. -o F   one file of cells to send, without names of people     python -m bench pack -o cells.tar.xz
   claims new|check    write a claim sheet; say what would judge it            python -m bench claims check FILE
   rerun CELL          measure a stored cell again and compare the two        python -m bench rerun 0123456789ab
@@ -146,6 +147,7 @@ measures what is missing or failed. Examples:
   treatment.engine.type_k=q8_0        a setting on trial
   engine.server=llama-server treatment.engine.server="llama-server --spec-type ngram-mod"   a server on trial
   measure.until=0.05 measure.budget=10   further blocks until a cell is decided, at most so many minutes each
+  launcher=submitit launcher.partition=NAME   on the hosts of a cluster (docs/launchers.md); launcher=ray
 """
     words = [word for word in rest if word not in ("-h", "--help")]
     if len(words) < len(rest):
@@ -182,6 +184,9 @@ def _shows(rest: list[str]) -> Iterator[str] | None:
     found = asked(rest)
     overrides = list(found.overrides)
     if found.show == PLAN:
+        from bench.plan.launchers import without
+
+        overrides = without(overrides)  # a plan is this machine's; every other host makes its own
         _load_engine(overrides)
         from bench.run.preview import preview
 
@@ -197,6 +202,12 @@ def _shows(rest: list[str]) -> Iterator[str] | None:
 
 def _run_sweep(rest: list[str]) -> tuple[int, Config, list[Path]]:
     """Sweep; returns the exit code, the configuration, and the folders of its finished cells."""
+    from bench.plan.launchers import is_launched
+
+    if is_launched(rest):
+        from bench.launchers.command import run
+
+        return run(rest)
     _load_engine(rest)
     from bench.run.sweep import summary, sweep
 
@@ -265,6 +276,12 @@ def _pack(rest: list[str]) -> int:
     from bench.contributions import command
 
     return 0 if _help("pack", rest, command.HELP) else command.main(rest)
+
+
+def _collect(rest: list[str]) -> int:
+    from bench import collecting
+
+    return 0 if _help("collect", rest, collecting.HELP) else collecting.main(rest)
 
 
 def _advise(rest: list[str]) -> int:
@@ -353,6 +370,6 @@ def _setup(rest: list[str]) -> int:
 
 VERBS = {
     "all": _all, "sweep": _sweep, "report": _report, "figures": _figures, "audit": _audit, "advise": _advise,
-    "pack": _pack, "claims": _claims, "rerun": _rerun, "doctor": _doctor, "setup": _setup, "synth": _synth,
-    "kernels": _kernels,
+    "collect": _collect, "pack": _pack, "claims": _claims, "rerun": _rerun, "doctor": _doctor, "setup": _setup,
+    "synth": _synth, "kernels": _kernels,
 }  # fmt: skip

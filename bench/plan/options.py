@@ -17,7 +17,7 @@ _CFG = ("job", "hydra", "all")
 _INFOS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 _OWN_FILES = "the configuration of a sweep is that of configs/; put a file of yours into one of its groups, as in "
 OTHERS = {
-    "--multirun": "commas sweep by themselves here",
+    "--multirun": "commas sweep by themselves here, and launcher=submitit or launcher=ray has other machines measure",
     "--run": "a sweep runs without it",
     "--hydra-help": "Hydra's own settings change nothing of a sweep; `python -m bench sweep --help` has those that do",
     "--shell-completion": "there is none; `python -m bench sweep --help WORD` finds a key",
@@ -28,6 +28,7 @@ OTHERS = {
     "--version": "a plan names the builds that it would measure: `python -m bench sweep --plan`",
 }
 """What is said of an option of Hydra's that a sweep has not."""
+_LAUNCHERS = ("submitit", "ray")
 OWN = ("--plan", "--cfg", "--info", "--package", "--resolve", "--help")
 
 
@@ -81,10 +82,10 @@ def _told(option: str, given: str, known: Sequence[str]) -> None:
 def _override(word: str) -> str:
     """An override. Raises `UserError` for a setting of Hydra's own, a launcher among them."""
     key = word.lstrip("+~").partition("=")[0]
-    if key.startswith("hydra/launcher"):
-        raise UserError(f"{word}: a sweep measures on this machine, one cell at a time, since two would disturb each "
-                        "other, and a launcher would run them elsewhere; leave it out, and type the sweep on each "
-                        "machine with a folder of its own")  # fmt: skip
+    if key.startswith(("hydra/launcher", "hydra.launcher")):
+        asked_for = next((name for name in _LAUNCHERS if name in word.lower()), "local")
+        raise UserError(f"{word}: a launcher of Hydra's would plan here what another machine measures; write launcher="
+                        f"{asked_for} in its place, whose hosts plan for themselves (docs/launchers.md)")  # fmt: skip
     if key.startswith(("hydra.", "hydra/")) or key == "hydra":
         raise UserError(f"{word}: Hydra's own settings change nothing of a sweep; leave it out (results=FOLDER says "
                         "where records go)")  # fmt: skip

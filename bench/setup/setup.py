@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     native.add_argument("--portable", action="store_false", dest="native", help="run on any CPU with AVX2 (default)")
     parser.add_argument("--venv", type=Path, default=Path(os.environ.get("VENV") or ".venv"), help="where; .venv")
     parser.add_argument("--model", help="also install the packages of this model of configs/model")
-    parser.add_argument("--extra", help="also install an optional extra of pyproject.toml, such as hf")
+    parser.add_argument("--extra", help="also install optional extras of pyproject.toml: hf, launch")
     parser.add_argument("--kernels", help="build the engine with kernels of this project: packed (cuda only), or stock")
     parser.add_argument("--peers", action="store_true", help="also build llama-bench, its batched kin and llama-server")
     return parser
@@ -80,8 +80,8 @@ def run(options: argparse.Namespace) -> int:
     _keep_headers(pins, venv)
     if options.model:
         _add_model(venv, options.model)
-    if options.extra:
-        _add_extra(venv, options.extra)
+    for extra in (options.extra or "").split(",") if options.extra else ():
+        _add_extra(venv, extra)
     if options.peers:
         from bench.setup import peer_build
 

@@ -35,11 +35,13 @@ def test_options_and_overrides_come_apart(words: list[str], found: Asked) -> Non
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["-m", "streams=1,2"], "commas sweep by themselves here; write `python -m bench sweep streams=1,2`"),
+        (["-m", "streams=1,2"], "launcher=ray has other machines measure; write `python -m bench sweep streams=1,2`"),
         (["--plna"], "did you mean '--plan'"), (["--cfg"], "choose from: all, hydra, job"),
         (["--cfg", "jop"], "did you mean 'job'"), (["--cfg", "hydra"], "write --cfg job"),
         (["--package", "model"], "write both"), (["--info=default"], "did you mean 'defaults'"),
-        (["hydra/launcher=submitit_local", "streams=1"], "type the sweep on each machine"),
+        (["hydra/launcher=submitit_local", "streams=1"], "write launcher=submitit in its place"),
+        (["hydra/launcher=ray"], "write launcher=ray in its place"),
+        (["hydra.launcher.n_jobs=4"], "write launcher=local in its place"),
         (["+hydra.run.dir=x"], "results=FOLDER"), *(([word], OTHERS[word]) for word in OTHERS),
     ],
 )  # fmt: skip
