@@ -246,8 +246,9 @@ def launch(overrides: Sequence[str]) -> tuple[Launched, Config]:
             sizes = {job.number: len(job.points) for job in jobs}
             with LaunchProgress(sizes, f"by launcher={asked.name}") as progress:
                 found = Launch(runs, jobs, asked.retries, progress, results).run()
-    except BaseException:
-        _tidy(folder, well=not list(folder.glob("shard-*.log")))
+    except BaseException as error:
+        is_told = isinstance(error, KeyboardInterrupt) or not list(folder.glob("shard-*.log"))
+        _tidy(folder, well=is_told)
         raise
     for machine in {machine for machine, _ in found.cells.values()}:
         clear_taken(results / machine)

@@ -65,7 +65,8 @@ class Taken:
         # The lower numbers first: whoever looks meanwhile sees the cell taken, or free and done.
         for path in _files(self._folder):
             if _number(path) <= _number(self._path):
-                path.unlink(missing_ok=True)
+                with suppress(OSError):  # one that stays says that a process which has ended has the cell
+                    path.unlink()
 
     def _beat(self) -> None:
         while not self._end.wait(BEAT_S):
