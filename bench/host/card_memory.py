@@ -22,7 +22,7 @@ class CardMemory:
 
 def card_memory(sys_root: Path = Path("/sys")) -> CardMemory | None:
     """Of the visible cards; None where there is none, or one does not tell."""
-    found = [_of(card, sys_root) for card in devices.visible()]
+    found = [_of(card, sys_root) for card in devices.visible(devices.present(sys_root))]
     told = [one for one in found if one is not None]
     if not told or len(told) < len(found):
         return None

@@ -107,7 +107,7 @@ def test_no_card_is_visible_and_no_sensor_is_read(cards, monkeypatch) -> None:
     (AMD, {}, 3, []), ([], {}, 1, []),
 ])  # fmt: skip
 def test_groups_of_cards_leave_each_process_its_own(monkeypatch, found, set_before, size, expected) -> None:
-    monkeypatch.setattr(devices, "present", lambda: found)
+    monkeypatch.setattr(devices, "present", lambda *_: found)
     for name in devices.VARIABLES:
         monkeypatch.delenv(name, raising=False)
     for name, value in set_before.items():

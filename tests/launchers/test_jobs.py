@@ -143,7 +143,7 @@ def test_no_slurm_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_cards_that_are_not_there_are_one_sentence(tmp_path: Path, monkeypatch, capsys: Any) -> None:
-    monkeypatch.setattr(devices, "present", lambda: [])
+    monkeypatch.setattr(devices, "present", lambda *_: [])
     assert main(["sweep", *LOCAL, "launcher.gpus=2", f"results={tmp_path / 'results'}"]) == 2
     assert "launcher.gpus=2: this machine leaves 0 GPUs to this process" in capsys.readouterr().err
     assert main(["sweep", *LOCAL, "launcher.options=[x]", f"results={tmp_path / 'results'}"]) == 2

@@ -135,10 +135,12 @@ def test_free_memory_is_the_cards_where_weights_go_there(monkeypatch):
 def test_an_amd_card_tells_by_sysfs_what_it_holds(tmp_path, monkeypatch):
     folder = tmp_path / "class/drm/card0/device"
     folder.mkdir(parents=True)
-    for name, text in {"unique_id": "abc", "mem_info_vram_total": "1000", "mem_info_vram_used": "300"}.items():
+    for name, text in {"vendor": "0x1002", "unique_id": "abc", "mem_info_vram_total": "1000",
+                       "mem_info_vram_used": "300"}.items():  # fmt: skip
         (folder / name).write_text(text)
     card = card_memory.devices.Gpu("amd", 0, "abc", "MI50")
-    monkeypatch.setattr(card_memory.devices, "visible", lambda: [card])
+    monkeypatch.setattr(card_memory.devices, "visible", lambda *_: [card])
     assert card_memory.card_memory(tmp_path) == card_memory.CardMemory(300, 700)
-    monkeypatch.setattr(card_memory.devices, "visible", lambda: [card, card_memory.devices.Gpu("amd", 1, "x", "y")])
+    monkeypatch.setattr(card_memory.devices, "visible",
+                        lambda *_: [card, card_memory.devices.Gpu("amd", 1, "x", "y")])
     assert card_memory.card_memory(tmp_path) is None

@@ -146,7 +146,7 @@ def test_every_points_device_is_locked(tmp_path, no_children, monkeypatch):
     """Not that of the first point: this one goes to the GPU, and another measures the CPU."""
     words = [*SMALL, "streams=2", f"results={tmp_path / 'res'}"]
     monkeypatch.setattr("bench.run.engines.offloads", lambda config: config.engine.n_gpu_layers != 0)
-    monkeypatch.setattr(devices, "present", lambda: CARDS)
+    monkeypatch.setattr(devices, "present", lambda *_: CARDS)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     with DeviceLock(shared=True), DeviceLock("GPU-aa"):
         sweep([*words, "engine.n_gpu_layers=99"])
