@@ -14,6 +14,6 @@ figures: setup ; @$(PY) -m bench figures $(ARGS)
 doctor: setup ; @$(PY) -m bench doctor
 sweep: setup ; @$(PY) -m bench sweep $(ARGS)
 audit: setup ; @$(PY) -m bench audit $(FILE)
-kernels-check: setup ; @$(PY) -m bench kernels $(ARGS)
+kernels-check: setup ; @$(PY) -m bench kernels --static $(ARGS)
 peers: setup ; @$(PYTHON) -m bench setup --venv $(VENV) --peers
 clean: ; rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels import build, contest, operands, records, variants
+from kernels import build, contest, operands, records, static, variants
 from kernels.contest import Contender
 from kernels.device import Buffer, Device
 from kernels.errors import KernelError
@@ -46,6 +46,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     p.add_argument("--caches", default="cold")
     p.add_argument("--peer", type=Path, help="folder of libggml-base.so and libggml-cuda.so of a llama.cpp build")
     p.add_argument("--seed", type=int, default=None, help="default: the clock")
+    p.add_argument("--static", action="store_true", help="write registers, loops and static bounds for this GPU too")
+    p.add_argument("--engine", type=Path, help="with --static on AMD: libggml-hip.so, whose kernels are counted too")
     p.add_argument("--once", action="store_true", help="check only: one launch of each case, for a profiler")
     return p.parse_args(argv)
 
@@ -105,7 +107,8 @@ class Session:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.rng = np.random.default_rng(time.time_ns() if options.seed is None else options.seed)
-        self.device = Device(build.build(options.arch or detect()))
+        self.arch = options.arch or detect()
+        self.device = Device(build.build(self.arch))
         self.peer = False
         if options.peer:
             self.device.open_peer(options.peer)
@@ -117,7 +120,7 @@ class Session:
         """All cases of one matrix: check each, then time those that passed, in balanced blocks."""
         able = []
         for case in cases:
-            reason = variants.can_run(case, self.options.arch or self.device.facts.arch)
+            reason = variants.can_run(case, self.arch)
             if reason:
                 self.rows.append(blank(case, "cold", "unsupported", reason))
             else:
@@ -219,7 +222,7 @@ def detect() -> str:
 
 def environment(session: Session) -> dict[str, object]:
     """What the records say of device, compiler and sources. Bandwidth in GB/s, sizes in bytes."""
-    facts, arch = session.device.facts, session.options.arch or session.device.facts.arch
+    facts, arch = session.device.facts, session.arch
     compiler = (
         subprocess.run([build.flags(arch)[0], "--version"], capture_output=True, text=True).stdout.strip().splitlines()
     )
@@ -234,6 +237,14 @@ def environment(session: Session) -> dict[str, object]:
     }  # fmt: skip
 
 
+def write_static(folder: Path, arch: str, engine: Path | None) -> None:
+    """`static.csv` of our kernels for one architecture, and of an engine's. KernelError."""
+    found = static.compile_all([arch], static.sources())
+    if engine and arch in build.AMD:
+        found.append(static.library(engine, arch))
+    static.write(static.rows(found), folder / "static.csv")
+
+
 def shapes_for(fmt: str, shapes: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Keys and logits have shapes of their own."""
     return {"F16": [(CONTEXT, HEAD)], "F32": [(1, VOCABULARY)]}.get(fmt, shapes)
@@ -244,7 +255,7 @@ def main(argv: list[str]) -> int:
     options = parse(argv)
     try:
         names = chosen(options.variants, variants.BY_NAME, "variant")
-        formats = chosen(options.formats, ("Q8_0", "Q6_K", "Q5_K", "SSQ", "F16", "F32"), "format")
+        formats = chosen(options.formats, ("Q8_0", "Q6_K", "Q5_K", "Q4_K", "SSQ", "F16", "F32"), "format")
         chosen(options.caches, contest.CACHES, "cache state")
         streams = streams_of(options.streams)
         if options.blocks < 1:
@@ -263,6 +274,8 @@ def main(argv: list[str]) -> int:
                 session.matrix(fmt, rows, cols, cases_of(fmt, rows, cols, names, some))
         if not options.once:
             records.write(options.out, session.rows, environment(session))
+            if options.static:
+                write_static(options.out, session.arch, options.engine)
     except KernelError as error:
         print(f"kernels.bench: {error}", file=sys.stderr)
         return 2

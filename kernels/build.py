@@ -23,6 +23,7 @@ SOURCES = tuple(
         "ssq.cu",
         "native.cu",
         "packed.cu",
+        "planes.cu",
         "quantise.cu",
         "decode.cu",
         "peer.cu",
@@ -34,14 +35,29 @@ AMD = ("gfx906", "gfx908", "gfx90a", "gfx1100")
 ARCHITECTURES = NVIDIA + AMD
 
 
-def flags(arch: str) -> list[str]:
-    """The compiler and its flags, without what says which output is wanted. KernelError for an unknown architecture."""
+HIPCC = "hipcc"
+"""The compiler for AMD that is meant where none is named; any clang with its AMD backend will do in its place."""
+DEVICE_LIBRARIES = ("/opt/rocm/amdgcn/bitcode", "/opt/rocm/lib/llvm/amdgcn/bitcode", "/usr/lib/*/amdgcn/bitcode")
+"""Where ROCm's own functions for the device lie; a clang that is not ROCm's does not find them by itself."""
+
+
+def flags(arch: str, compiler: str = HIPCC) -> list[str]:
+    """The compiler and its flags, without what says which output is wanted; `compiler` is the one for AMD.
+
+    KernelError for an unknown architecture.
+    """
     if arch in NVIDIA:
         number = arch.removeprefix("sm_")
         return ["nvcc", "-O3", "-std=c++17", f"-gencode=arch=compute_{number},code={arch}", "-Xcompiler", "-fPIC"]
     if arch in AMD:
-        return ["hipcc", "-O3", "-std=c++17", "-x", "hip", f"--offload-arch={arch}", "-fPIC"]
+        own = [] if compiler == HIPCC else _device_libraries()
+        return [compiler, "-O3", "-std=c++17", "-x", "hip", f"--offload-arch={arch}", "-fPIC", *own]
     raise KernelError(f"architecture {arch!r} is not one of {', '.join(ARCHITECTURES)}.")
+
+
+def _device_libraries() -> list[str]:
+    folders = (folder for pattern in DEVICE_LIBRARIES for folder in sorted(Path("/").glob(pattern[1:])))
+    return [f"--rocm-device-lib-path={folder}" for folder in folders if (folder / "ocml.bc").exists()][:1]
 
 
 def compile_command(arch: str, out: Path) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels import layouts, reference, variants
+from kernels import layouts, planes, reference, variants
 from kernels.device import Args, Buffer, Device
 from kernels.layouts import FORMATS
 from kernels.variants import Case
@@ -38,10 +38,11 @@ class Matrix:
             self.dense = []
 
     def buffers(self, form: str) -> list[Buffer]:
-        """`copies` buffers of this form: file, packed, quants, scales."""
+        """`copies` buffers of this form: file, packed, planes, quants, scales."""
         if form not in self.forms:
             data = self._bytes(form)
-            with_rows = data.nbytes * self.rows // (self.index.max() + 1) if self.name != "F16" else data.nbytes
+            whole = self.name == "F16" or form == "planes"  # all rows are there, and need not be repeated
+            with_rows = data.nbytes if whole else data.nbytes * self.rows // (self.index.max() + 1)
             source = self.device.array(data)
             self.forms[form] = [Buffer(self.device, with_rows) for _ in range(self.copies)]
             for buffer in self.forms[form]:
@@ -53,6 +54,8 @@ class Matrix:
             return self.blocks.reshape(-1)
         if form == "packed":
             return layouts.pack(FORMATS[self.name], self.blocks, self.cols)
+        if form == "planes":
+            return planes.of_blocks(FORMATS[self.name], self.blocks[self.index], self.cols)
         part = self.blocks.reshape(-1, self.cols // 32, 34)
         return np.ascontiguousarray(part[..., 2:] if form == "quants" else part[..., :2]).reshape(-1)
 
@@ -101,7 +104,8 @@ class Launch:
 
 def launch(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator) -> Launch:
     """Fresh activations for `case`, quantised on the device where the variant wants that."""
-    build = {"flat": _flat, "ssq": _ssq, "native": _native, "packed": _packed, "decode": _decode, "read": _read}
+    build = {"flat": _flat, "ssq": _ssq, "native": _native, "planes": _planes, "packed": _packed, "decode": _decode,
+             "read": _read}  # fmt: skip
     return build[case.variant.launcher](device, matrix, case, rng)
 
 
@@ -153,6 +157,19 @@ def _native(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator
     quants, scales = _plain(device, given, matrix.cols, case.streams)
     base = _common(matrix, case, x=quants.address, x2=scales.address, y=y.address)
     return Launch("native", _for_each(base, w=matrix.buffers("file")), y, expected, "f4", [given, quants, scales])
+
+
+def _planes(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator) -> Launch:
+    x = _floats(matrix, case, rng)
+    expected, given, blocks = matrix.expected(x), device.array(x), case.streams * matrix.cols // 32
+    y = Buffer(device, expected.size * 4)
+    quants, scales, sums = Buffer(device, blocks * 32), Buffer(device, blocks * 4), Buffer(device, blocks * 8)
+    made = Args(x=given.address, y=quants.address, y2=scales.address, work=sums.address, kind=2)
+    made.cols, made.n = matrix.cols, case.streams
+    device.run("quantise", made)
+    base = _common(matrix, case, x=quants.address, x2=scales.address, work=sums.address, y=y.address)
+    kept = [given, quants, scales, sums]
+    return Launch("planes", _for_each(base, w=matrix.buffers("planes")), y, expected, "f4", kept)
 
 
 def _packed(device: Device, matrix: Matrix, case: Case, rng: np.random.Generator) -> Launch:

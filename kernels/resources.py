@@ -68,16 +68,20 @@ class Resources:
 def waves(arch: str, registers: int, sgprs: int = 0, lds_bytes: int = 0, group: int = 0) -> int:
     """How many waves of a kernel a SIMD can hold: the least that registers, local memory and the chip allow.
 
-    `registers` a lane, those of accumulation included where they share a file; `group`: lanes of a workgroup. KeyError
+    `registers` a lane, those of accumulation included where they share a file; `group`: lanes of a workgroup, of which
+    a kernel without launch bounds may have the most, as the compiler must assume. KeyError
     for an architecture that is not in `PROCESSORS`.
     """
     chip = PROCESSORS[arch]
     fit = min(chip.waves, chip.registers // _up(max(registers, 1), chip.step))
     if chip.scalar_limit and sgprs:
         fit = min(fit, SGPRS // _up(sgprs, 16))
-    if lds_bytes and group:
-        groups = LDS_BYTES // lds_bytes
-        fit = min(fit, max(groups * -(-group // chip.lanes) // chip.simds, 1))
+    if group:  # only whole groups are put on a unit
+        size = -(-group // chip.lanes)
+        groups = fit * chip.simds // size
+        if lds_bytes:
+            groups = min(groups, LDS_BYTES // lds_bytes)
+        fit = min(fit, max(groups * size // chip.simds, 1))
     return fit
 
 
@@ -90,8 +94,17 @@ def from_amd_assembly(arch: str, text: str) -> list[Resources]:
     found = re.search(r"^\s*\.amdgpu_metadata\s*\n(.*?)^\s*\.end_amdgpu_metadata", text, re.DOTALL | re.MULTILINE)
     if found is None:
         raise ValueError("the assembly has no .amdgpu_metadata")
-    kernels = (yaml.safe_load(found.group(1).split("\n...")[0]) or {}).get("amdhsa.kernels") or []
-    return [_amd(arch, kernel) for kernel in kernels]
+    return _of_metadata(arch, found.group(1).split("\n...")[0])
+
+
+def from_amd_notes(arch: str, text: str) -> list[Resources]:
+    """Every kernel of a code object, from what llvm-readelf prints of its notes; none where it has no metadata."""
+    found = re.search(r"^\s*---\s*\n(.*?)^\s*\.\.\.\s*$", text, re.DOTALL | re.MULTILINE)
+    return _of_metadata(arch, found.group(1)) if found else []
+
+
+def _of_metadata(arch: str, text: str) -> list[Resources]:
+    return [_amd(arch, kernel) for kernel in (yaml.safe_load(text) or {}).get("amdhsa.kernels") or []]
 
 
 def _amd(arch: str, kernel: dict[str, Any]) -> Resources:

@@ -20,8 +20,8 @@ STREAMS = (1, 2, 3, 4, 5, 6, 7, 8)
 class Variant:
     """`launcher` and `kind`: the C function and the kernel in its family. `weights`, `activations`: the operands' form.
 
-    weights: file (blocks as GGUF has them), packed (src/packed.h), flat (a plane of int8, one of scales), ssq, keys,
-    none. activations: float, interleaved, plain and chunks (int8), twins, none.
+    weights: file (blocks as GGUF has them), packed (src/packed.h), planes (src/planes.h), flat (a plane of int8, one of
+    scales), ssq, keys, none. activations: float, interleaved, plain, sixteens and chunks (int8), twins, none.
     """
 
     name: str
@@ -66,6 +66,7 @@ VARIANTS = (
     _flat("flat_dp4a", 5, (1, 2, 3, 4, 8), "plain"),
     Variant("ssq_twin", "ssq", 0, ("SSQ",), (2,), "ssq", "twins", reference.FLOAT_TOLERANCE),
     Variant("native_dp4a", "native", 0, K_FORMATS, STREAMS, "file", "plain", reference.INT8_TOLERANCE),
+    Variant("planes_dp4a", "planes", 0, PACKED_FORMATS, STREAMS, "planes", "sixteens", reference.INT8_TOLERANCE),
     Variant("packed_mma", "packed", 0, PACKED_FORMATS, STREAMS, "packed", "chunks", reference.INT8_TOLERANCE, True),
     Variant("twin_scores", "decode", 0, ("F16",), (2,), "keys", "twins", reference.FLOAT_TOLERANCE),
     Variant("softmax", "decode", 1, ("F32",), STREAMS, "none", "float", reference.FLOAT_TOLERANCE),
@@ -93,7 +94,8 @@ def can_run(case: Case, arch: str) -> str | None:
 
 def steps(v: Variant) -> tuple[int, int]:
     """Of which numbers rows and columns must be multiples."""
-    known = {"packed": (TILE_ROWS, TILE_COLS), "file": (2, 256), "flat": (4, 32), "ssq": (2, 32), "keys": (1, 2)}
+    known = {"packed": (TILE_ROWS, TILE_COLS), "file": (2, 256), "planes": (8, 256), "flat": (4, 32), "ssq": (2, 32),
+             "keys": (1, 2)}  # fmt: skip
     return known.get(v.weights, (1, 1))
 
 
@@ -127,4 +129,6 @@ def activation_bytes(v: Variant, cols: int, streams: int) -> int:
     padded = streams if streams <= 2 else 4 if streams <= 4 else 8
     chunks = cols // 256 * (256 * padded + 64 * max(padded, 2))
     plain = streams * (cols + cols // 32 * 8)
-    return {"none": 0, "chunks": chunks, "plain": plain}.get(v.activations, streams * cols * 4)
+    sixteens = streams * (cols + cols // 32 * 12)
+    known = {"none": 0, "chunks": chunks, "plain": plain, "sixteens": sixteens}
+    return known.get(v.activations, streams * cols * 4)

@@ -97,7 +97,7 @@ else
   tell "llama-bench: there is none in $peers; make peers builds it"
 fi
 if command -v hipcc >/dev/null || [ -z "$rehearse" ]; then
-  step kernels "$python" -m bench kernels --formats Q8_0,Q6_K,Q5_K --streams 1,4
+  step kernels "$python" -m bench kernels --static --formats Q8_0,Q6_K,Q5_K --streams 1,4
 else
   tell "kernels: there is no hipcc, so they are not checked"
 fi

@@ -9,7 +9,7 @@ struct Args {
     const void *x2;      // scales of quantised activations, or the second stream
     void *y;             // output, column after column
     void *y2;            // second output
-    void *work;          // of softmax and verify: 64 pairs of words for each row
+    void *work;          // of softmax and verify: 64 pairs of words for each row; of planes: sums of 16 activations
     int64_t bytes;       // of a plain read or copy
     int rows, cols, n;   // n: activation vectors
     int format;          // of `Format`

@@ -29,6 +29,14 @@
 
 static constexpr int LANES = 32;
 
+// What stands before it is issued before what stands behind it: a compiler for AMD else puts each use right behind its
+// load, and a wait between them.
+#if defined(__HIP_DEVICE_COMPILE__)
+#define LOADS_FIRST() __builtin_amdgcn_sched_barrier(0)
+#else
+#define LOADS_FIRST()
+#endif
+
 __device__ __forceinline__ float shuffle_xor(float v, int mask) {
 #ifdef __HIP__
     return __shfl_xor(v, mask, LANES);
@@ -55,6 +63,15 @@ __device__ __forceinline__ float group_max(float v) {
 #pragma unroll
     for (int m = LANES / 2; m > 0; m >>= 1) v = fmaxf(v, shuffle_xor(v, m));
     return v;
+}
+
+// The lower 24 bits of two ints: AMD multiplies whole words at a quarter of the rate.
+__device__ __forceinline__ int product_24(int a, int b) {
+#if defined(__HIP_DEVICE_COMPILE__)
+    return __mul24(a, b);
+#else
+    return a * b;
+#endif
 }
 
 // c + the sum of four products of signed bytes

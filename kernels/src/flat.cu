@@ -159,17 +159,25 @@ template <int N> static int start(const Args &a, cudaStream_t stream) {
     auto x = (const float *)a.x;
     auto y = (float *)a.y;
     int groups = (a.rows / 2 + WARPS - 1) / WARPS;
-    if (a.kind == SCALAR)
-        flat_scalar<N><<<a.rows, THREADS, 0, stream>>>(w, x, y, a.rows);
-    else if (a.kind == VECTOR)
-        flat_vector<N, 1><<<a.rows, THREADS, 0, stream>>>(w, x, y, a.rows);
-    else if (a.kind == TILED)
-        flat_vector<N, 4><<<a.rows / 4, THREADS, 0, stream>>>(w, x, y, a.rows);
-    else if (a.kind == DOT4)
+    if (a.kind == DOT4) {
         flat_dot4<N, 2><<<groups, THREADS, 0, stream>>>(w, (const int8_t *)a.x, (const float *)a.x2, y, a.rows);
-    else
-        return BAD_ARGUMENT;
-    return cudaGetLastError();
+        return cudaGetLastError();
+    }
+    if constexpr (N <= 4) {  // with eight, the accumulators of four rows do not fit the registers
+        if (a.kind == SCALAR) {
+            flat_scalar<N><<<a.rows, THREADS, 0, stream>>>(w, x, y, a.rows);
+            return cudaGetLastError();
+        }
+        if (a.kind == VECTOR) {
+            flat_vector<N, 1><<<a.rows, THREADS, 0, stream>>>(w, x, y, a.rows);
+            return cudaGetLastError();
+        }
+        if (a.kind == TILED) {
+            flat_vector<N, 4><<<a.rows / 4, THREADS, 0, stream>>>(w, x, y, a.rows);
+            return cudaGetLastError();
+        }
+    }
+    return BAD_ARGUMENT;
 }
 
 // Float kernels take up to four streams, dp4a up to eight.
