@@ -38,7 +38,7 @@ def check_claim(where: str, claim: Claim) -> None:
         _check_records(where, claim)
     else:
         check_documentary(where, claim.scope)
-        check_beside(where, claim.rule.beside)
+    check_beside(where, claim.rule.beside)
     if claim.rule.kind == "arithmetic":
         _check_circle(where, claim)
         _check_formula_unit(where, claim)

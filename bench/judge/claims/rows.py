@@ -55,6 +55,9 @@ class Tables(Protocol):
     @property
     def ssq(self) -> Sequence[Row]: ...
 
+    @property
+    def kernel_resources(self) -> Sequence[Row]: ...
+
 
 DEFAULTS: Mapping[str, Any] = {"prompt_class": "all", "depth": 0, "layout": "sequences", "kv_unified": False}
 """What a row must be when the claim says nothing: all prompts together and behind no other text, guesses at all depths

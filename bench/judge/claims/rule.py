@@ -31,7 +31,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "over": ("against", "expect", "edge"),
 }
 """Tests of a records rule, and the keys that each knows besides those of all."""
-OF_ALL_TESTS = ("kind", "test", "table", "column", "needs", "command", "interval")
+OF_ALL_TESTS = ("kind", "test", "table", "column", "needs", "command", "interval", "beside")
 RULE_KEYS: dict[str, tuple[str, ...]] = {
     "records": tuple(dict.fromkeys([*OF_ALL_TESTS, *(key for keys in TESTS.values() for key in keys)])),
     "arithmetic": ("kind", "formula", "inputs", "expect", "tolerance"),
@@ -72,7 +72,7 @@ class Rule:
     needs: str = ""
     command: str = ""
     beside: Sequence[Mapping[str, Any]] = ()
-    """Of a projection: ratios that are told with it, as `bench.judge.claims.beside` has them."""
+    """What is told with the verdict and decides nothing, as `bench.judge.claims.beside` has it."""
     formula: str = ""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     fact: str = ""

@@ -67,12 +67,23 @@ def judge_claims(claims: Sequence[Claim], findings: Tables, facts: Facts) -> lis
 
 
 def _judge(claim: Claim, findings: Tables, facts: Facts) -> dict[tuple[str, str], Outcome]:
+    """Outcomes by machine and build, with what the rule has beside them."""
+    words, found = beside.told(claim, findings, facts.names)
+    outcomes = _decided(claim, findings, facts)
+    if not words:
+        return outcomes
+    return {origin: replace(one, reason=one.reason + words, cells=tuple(dict.fromkeys((*one.cells, *found))),
+                            brief=one.brief or brief.why(claim, one))
+            for origin, one in outcomes.items()}  # fmt: skip
+
+
+def _decided(claim: Claim, findings: Tables, facts: Facts) -> dict[tuple[str, str], Outcome]:
     if claim.rule.kind == "arithmetic":
         return {ANYWHERE: judge_arithmetic(claim, facts)}
     if claim.rule.kind == "fact":
         return {ANYWHERE: judge_fact(claim, facts)}
     if claim.rule.kind == "projection":
-        return {ANYWHERE: _projected(claim, findings, facts.names)}
+        return {ANYWHERE: Outcome("not_run", _projected(claim))}
     absent = missing(claim)
     if absent:
         what = "as a gain" if claim.metric == "speedup" else "anywhere"
@@ -85,11 +96,9 @@ def _judge(claim: Claim, findings: Tables, facts: Facts) -> dict[tuple[str, str]
     return {origin: judge_rows(claim, rows, facts.names) for origin, rows in groups.items()}
 
 
-def _projected(claim: Claim, findings: Tables, names: Names) -> Outcome:
+def _projected(claim: Claim) -> str:
     nearest = f" What comes nearest to it: `{claim.rule.command}`." if claim.rule.command else ""
-    words, found = beside.told(claim, findings, names)
-    reason = f"A projection that nobody measured{_as_gain(claim)}. It would take: {claim.rule.needs}.{nearest}{words}"
-    return Outcome("not_run", reason, cells=found)
+    return f"A projection that nobody measured{_as_gain(claim)}. It would take: {claim.rule.needs}.{nearest}"
 
 
 def _as_gain(claim: Claim) -> str:

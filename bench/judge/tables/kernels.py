@@ -171,3 +171,21 @@ class KernelResource(KernelFact):
     source: str = column("source file", default="")
     status: str = column("ok, failed or unsupported", default="")
     reason: str = column("why there is nothing", default="")
+    compiler: str = column("compiler and its version", default="")
+    format: str = column("format of the weights", default="")
+    streams: str = column("activation vectors", default="")
+    weights: str = column("weights that a lane takes in a turn of the inner loop", default="")
+    vector: str = column("vector instructions of a turn", default="")
+    quarter: str = column("those at a quarter of the rate", default="")
+    dot4: str = column("products of four bytes of a turn", default="")
+    loads: str = column("loads of a turn", default="")
+    load_bytes: str = column("bytes that a lane loads a turn", BYTES, default="")
+    waits: str = column("waits for loads of a turn", default="")
+    slots_a_weight: str = column("slots of the vector unit a weight", default="")
+    card: str = column("card of the static bounds", default="")
+    vector_bound: str = column("static bound: vector work over memory's time; compiled, not run", default="",
+                               words="vector work / memory")  # fmt: skip
+    loads_bound: str = column("static bound: time of the address unit over memory's", default="",
+                              words="address unit / memory")  # fmt: skip
+    waits_bound: str = column("time of the waits, if each takes 320 clocks, over memory's", default="",
+                              words="waits / memory")  # fmt: skip

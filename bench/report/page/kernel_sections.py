@@ -5,6 +5,7 @@ Knows nothing about files and templates. A kernel whose check failed has no time
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -18,6 +19,7 @@ from bench.report.tables.values import MISSING, Row, figure, fixed, get, line, n
 
 SHOWN_STREAMS = (1, 2, 4, 8)
 MAX_KERNELS = 120
+_CLANG = re.compile(r"clang version ([0-9]+)")
 
 
 def _shape(row: Row) -> str:
@@ -172,9 +174,9 @@ def kernel_resources(tables: Ordered) -> Section:
     for _, rows in by_machine([row for row in tables.rows("kernel_resources") if get(row, "kernel")]):
         kernels: dict[str, dict[str, Row]] = {}
         for row in rows:
-            kernels.setdefault(line(get(row, "kernel")), {})[line(get(row, "arch"))] = row
+            kernels.setdefault(line(get(row, "kernel")), {})[_compiled_for(row)] = row
         columns: list[Column] = [("kernel", lambda row: str(row["kernel"]))]
-        columns += [(arch, partial(_taken, arch)) for arch in sorted({line(get(row, "arch")) for row in rows})]
+        columns += [(arch, partial(_taken, arch)) for arch in sorted({_compiled_for(row) for row in rows})]
         lines = [{"kernel": kernel, "by_arch": found} for kernel, found in kernels.items()]
         made.append(tabulate(lines, columns, conditions(rows), "kernel_resources.csv", MAX_KERNELS))
     intro = (
@@ -182,6 +184,43 @@ def kernel_resources(tables: Ordered) -> Section:
         "many waves a SIMD holds at once. Spilled registers, or bytes on NVIDIA, are named where there are any."
     )
     return Section("kernel_resources", "Registers of the kernels", intro, "", made)
+
+
+def _compiled_for(row: Row) -> str:
+    """The architecture, and the version of clang where there may be several."""
+    found = _CLANG.search(line(get(row, "compiler")))
+    return f"{line(get(row, 'arch'))}, clang {found[1]}" if found else line(get(row, "arch"))
+
+
+def static_bounds(tables: Ordered) -> Section:
+    """What the inner loops come to on a card: a line a kernel and compiler, a column a number of vectors."""
+    made = []
+    for _, rows in by_machine([row for row in tables.rows("kernel_resources") if get(row, "card")]):
+        cases: dict[tuple[str, str, str], dict[str, Row]] = {}
+        for row in rows:
+            name = line(get(row, "kernel")).split("<")[0]
+            key = name, line(get(row, "format")), _compiled_for(row)
+            cases.setdefault(key, {})[line(get(row, "streams"))] = row
+        columns: list[Column] = [(title, partial(_word, title)) for title in ("kernel", "format", "compiled for")]
+        columns += [(f"{streams} vectors", partial(_bound, streams)) for streams in ("1", "2", "4", "6", "8")]
+        lines = [dict(zip(("kernel", "format", "compiled for"), key, strict=True)) | {"by_streams": found}
+                 for key, found in sorted(cases.items())]  # fmt: skip
+        made.append(tabulate(lines, columns, conditions(rows), "kernel_resources.csv", MAX_KERNELS))
+    intro = (
+        "Static counts, compiled and not run: what the vector unit and the unit that computes addresses need for the "
+        "inner loop, over the time in which an MI50's memory delivers the weights at its peak. Above 1 a kernel cannot "
+        "follow memory, so more vectors cost more; below 1 this says nothing of its speed."
+    )
+    return Section("static_bounds", "Static bounds of the kernels", intro, "", made)
+
+
+def _word(title: str, row: Row) -> str:
+    return str(row[title])
+
+
+def _bound(streams: str, kernel: Row) -> str:
+    row = kernel["by_streams"].get(streams)
+    return f"{line(get(row, 'vector_bound'))} / {line(get(row, 'loads_bound'))}" if row else MISSING
 
 
 def _taken(arch: str, kernel: Row) -> str:
@@ -195,5 +234,5 @@ def _taken(arch: str, kernel: Row) -> str:
 
 def kernel_sections(tables: Ordered) -> list[Section]:
     """The sections that have a table: a results folder without kernel records has none of them."""
-    made = (make(tables) for make in (kernels, counters, decode_counters, ssq, kernel_resources))
+    made = (make(tables) for make in (kernels, counters, decode_counters, ssq, kernel_resources, static_bounds))
     return [section for section in made if section.tables]

@@ -54,6 +54,26 @@ def test_what_is_void_or_was_not_measured_is_not_told() -> None:
     assert "Measured ratios" not in verdict(PROJECTED[0])["reason"]
 
 
+def counted(kernel: str, fmt: str, streams: int, **changes: str) -> Row:
+    return {"machine": "card", "build": "none", "kernel": f"{kernel}<{streams}>", "format": fmt,
+            "streams": str(streams), "arch": "gfx906",
+            "compiler": "Debian clang version 19.1.7 (3~deb12u1)", "vector_bound": f"{streams}.50",
+            "vgprs": str(20 + streams), "waves_per_simd": "4", **changes}  # fmt: skip
+
+
+def test_static_counts_are_told_as_a_kind_of_their_own_and_leave_the_verdict_as_it_is() -> None:
+    rows = [counted("mul_mat_vec_q", fmt, streams) for fmt in ("Q6_K", "Q8_0") for streams in (8, 1)]
+    rows += [counted("gemv_planes", "Q6_K", 1), counted("mul_mat_vec_q", "Q6_K", 4, arch="gfx908"),
+             counted("mul_mat_vec_q", "Q6_K", 2, vector_bound="")]  # fmt: skip
+    bare, told = verdict("pti.step_cost.four"), verdict("pti.step_cost.four", kernel_resources=rows)
+    assert told["verdict"] == bare["verdict"] == "not_run" and told["cells"] == bare["cells"] == []
+    assert told["reason"].startswith(bare["reason"].split(" Later timed")[0])
+    assert "Static count, compiled and not run" in told["reason"]
+    assert told["reason"].count("1.50, 8.50 at 1, 8 vectors (Debian clang version 19.1.7 for gfx906)") == 2
+    registers = verdict("pti.kernel.registers", kernel_resources=rows)["reason"]
+    assert "21, 22, 28 at 1, 2, 8 vectors" in registers and "its waves a SIMD 4, 4, 4" in registers
+
+
 @pytest.mark.parametrize(
     ("beside", "said"),
     [
@@ -63,6 +83,9 @@ def test_what_is_void_or_was_not_measured_is_not_told() -> None:
         ("[{says: a, table: trials, scope: {strems: 4}}]", "unknown scope key 'strems'"),
         ("[{says: a, table: trials, scope: {streams: 4}, over: {table: speedup, scope: {width: 2}}}]", "'width'"),
         ("[{says: a, table: trials, scope: {streams: 4}, under: {}}]", "under"),
+        ("[{says: a, table: kernel_resources, scope: {streams: 4}}]", "'streams'"),
+        ("[{says: a, table: kernel_resources, scope: {kernel: k}, column: speed}]", "speed"),
+        ("[{says: a, table: trials, scope: {streams: 4}, column: speedup}]", "leave it out"),
         ("{says: a}", "write a list"),
         ("[a]", "has the entry 'a'"),
     ],
