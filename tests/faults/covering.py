@@ -48,6 +48,7 @@ def covering(items: Sequence[pytest.Item]) -> Covering:
     files: dict[Path, list[pytest.Item]] = defaultdict(list)
     for item in items:
         files[item.path].append(item)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     found, moved = Covering(), _Moved()
     for path, own in files.items():
         kept = FOLDER / f"{'.'.join(path.relative_to(ROOT).parts)}.{_digest(path)}.json"
@@ -108,7 +109,6 @@ def _in_child(items: list[pytest.Item], kept: Path) -> None:
     if not child:
         try:
             measured = _measure(items)
-            kept.parent.mkdir(parents=True, exist_ok=True)
             kept.with_suffix(".part").write_text(json.dumps(measured))
             kept.with_suffix(".part").rename(kept)
         finally:

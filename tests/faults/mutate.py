@@ -229,7 +229,6 @@ def main(arguments: list[str]) -> int:
     trial = Trial([mutant for mutant in chosen if mutant.key not in reasons])
     pytest.main(["-q", "-p", "no:cacheprovider", *options.tests], plugins=[trial])
     left = [mutant for mutant, result in trial.results if result]
-    FOLDER.mkdir(exist_ok=True)
     LAST.write_text(json.dumps([mutant.key for mutant in left]))
     total = len(trial.results)
     noticed = binomtest(total - len(left), total).proportion_ci(method="wilson") if total else None

@@ -49,6 +49,15 @@ class SheetFault:
         return Outcome("read", {})
 
 
+def _body(metric: str, published: str, unit: str, rule: str, scope: str = "{method: lookup, temperature: 0}",
+          conditions: str = "{machine: mi50}") -> str:  # fmt: skip
+    """The lines of an entry that say what is claimed and how it is judged."""
+    return (f"  metric: {metric}\n  scope: {scope}\n  published: {published}\n  unit: {unit}\n"
+            f"  conditions: {conditions}\n  evidence: measured\n  author_status: {{state: standing}}\n"
+            f"  rule: {rule}\n")  # fmt: skip
+
+
+_BODY = ENTRY[ENTRY.index("  metric") :]
 _RULE = "{kind: records, test: ratio}"
 FAULTS = [
     SheetFault("a metric that there is not", "metric: speedup", "metric: speed_up", "speed_up"),
@@ -65,4 +74,43 @@ FAULTS = [
     SheetFault("an entry without an id", "- id: a.claim\n  says", "- says", "id"),
     SheetFault("a counted figure as the speed of one answer", _RULE,
                "{kind: records, test: value, column: counted_speedup}", "counted_speedup"),
+    *(SheetFault(name, _BODY, body, says) for name, body, says in (
+        ("a gain of half as much again that a fifth of plain speed would reproduce", _body(
+            "speedup", "1.50", "x", "{kind: records, test: direction, expect: greater_than, edge: 0.2}"), "the edge"),
+        ("a loss that nine times plain speed would reproduce", _body(
+            "speedup", "0.90", "x", "{kind: records, test: direction, expect: less_than, edge: 9}"), "the edge"),
+        ("a step cost whose edge is that of another width", _body(
+            "step_cost", "1.27", "x", "{kind: records, test: direction, expect: less_than, edge: 4}", "{width: 2}"),
+         "the edge"),
+        ("one arm over another, with an edge that any ratio is above", _body(
+            "speedup", "1.3", "x", "{kind: records, test: over, expect: greater_than, edge: 0.1, "
+            "against: {drafter: none}}", "{method: packed, drafter: [none, lookup], streams: 4, temperature: 0}"),
+         "the edge"),
+        ("half of the answers identical, asked whether all are", _body(
+            "lossless", "0.50", "share", "{kind: records, test: lossless}"), "test: absolute"),
+        ("99 % of the answers identical, asked whether all are", _body(
+            "lossless", "99", "'%'", "{kind: records, test: lossless}"), "test: absolute"),
+        ("two draws that agree by chance at temperature 0", _body(
+            "acceptance", "0.0", "difference", "{kind: records, test: collision}",
+            "{method: stagger, streams: 2, temperature: 0}"), "temperature 0"),
+        ("any share at all", _body("acceptance", "[0, 1]", "share", "{kind: records, test: value}"), "says yes to"),
+        ("a rate between one and ninety", _body(
+            "rate", "[1.0, 90.0]", "tok/s", "{kind: records, test: absolute}"), "says yes to"),
+        ("a gain between a tenth and eightfold", _body(
+            "speedup", "[1.1, 9.0]", "x", "{kind: records, test: absolute}"), "says yes to"),
+        ("a rate that is promised to be faster and is below plain decoding's", _body(
+            "speedup", "38.1", "tok/s", "{kind: records, test: one_answer}",
+            conditions="{machine: mi50, baseline_tok_s: 1000}"), "baseline_tok_s"),
+        ("plain decoding that takes for ever", _body(
+            "speedup", "38.1", "tok/s", "{kind: records, test: one_answer}",
+            conditions="{machine: mi50, baseline_tok_s: 0}"), "baseline_tok_s"),
+        ("memory below nothing", _body(
+            "memory", "-2", "GiB", "{kind: records, test: absolute}", "{streams: 4}"), "above 0"),
+        ("a rate of nothing", _body("rate", "0", "tok/s", "{kind: records, test: absolute}"), "above 0"),
+        ("the cost of width 1", _body(
+            "step_cost", "1.00", "x", "{kind: records, test: absolute}", "{width: 1}"), "width 1"),
+        ("a context of no length", _body(
+            "rate", "38.1", "tok/s", "{kind: records, test: absolute}",
+            conditions="{machine: mi50, n_ctx: -5}"), "n_ctx"),
+    )),
 ]  # fmt: skip

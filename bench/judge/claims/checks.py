@@ -22,8 +22,14 @@ if TYPE_CHECKING:
 
 WIDEST = 0.10
 """Largest tolerance, as a share of the published figure. A wider one would say yes to another figure."""
+WIDEST_RANGE = 5.0
+"""How many times its low end the high end of a published range may be. A wider one would say yes to whatever comes."""
+FROM_0 = ("share", "difference", "area")
+"""Kinds of figure that may be 0; all others are above it."""
 NOT_A_FIGURE = ("expected_tokens", "grown_increments", "tiles")
 """Formulas whose inputs are numbers of things, which may well equal the result."""
+LEAST = {"n_predict": 2, "n_ctx": 8, "n_seq_max": 1, "window": 1, "temperature": 0, "baseline_tok_s": 0}
+"""Conditions that are numbers, and the least that each can be."""
 OF_A_DEVICE = ("machine", "model", "quantization")
 
 
@@ -50,24 +56,47 @@ def _check_records(where: str, claim: Claim) -> None:
     column = find_column(where, claim.metric, claim.table, claim.column)
     check_scope(where, claim.table, claim.scope)
     check_combination(where, claim.metric, claim.rule.test, claim.unit, claim.per, claim.column, column)
-    low, high = float(claim.published[0]), float(claim.published[-1])
-    whole = 100.0 if claim.unit == "%" else 1.0
-    if column.kind == "share" and not 0 <= low <= high <= whole:
-        raise UserError(f"{where}: a share in {claim.unit} lies between 0 and {whole:g}, not at {claim.printed}")
-    if claim.rule.test == "ratio" and low <= 1:
-        raise UserError(f"{where}: test 'ratio' is for a gain above 1, not {claim.printed}; use direction or absolute")
+    _check_published(where, claim, column.kind)
     if claim.rule.test == "direction" or (claim.rule.test == "over" and claim.rule.expect != "equal"):
         _check_side(where, claim)
     for key, value in claim.rule.against.items():
         if value not in (both := values_of(where, key, claim.scope.get(key, ANY))) or len(both) < 2:
             raise UserError(f"{where}: rule.against.{key} is '{value}'; name it in scope.{key} beside what is compared")
-    if claim.rule.test == "one_answer" and claim.rule.formula:
+    if claim.rule.test == "one_answer":
         _check_distinct(where, claim)
     if claim.column in claim.conditions:
         raise UserError(f"{where}: {claim.column} is the claim's own figure and no condition of it; leave it out there")
     _check_answers(where, claim)
+    _check_two_draws(where, claim)
     if claim.rule.universal:
         _check_universal(where, claim)
+
+
+def _check_published(where: str, claim: Claim, kind: str) -> None:
+    """The published figure is one that the column can have and the test can tell from others."""
+    low, high = float(claim.published[0]), float(claim.published[-1])
+    whole = 100.0 if claim.unit == "%" else 1.0
+    if kind == "share" and not 0 <= low <= high <= whole:
+        raise UserError(f"{where}: a share in {claim.unit} lies between 0 and {whole:g}, not at {claim.printed}")
+    if kind not in FROM_0 and low <= 0:
+        raise UserError(f"{where}: a figure in {claim.unit} is above 0, not {claim.printed}")
+    if low < high and not high <= WIDEST_RANGE * low:
+        raise UserError(f"{where}: a range from {low:g} to {high:g} says yes to almost anything; write one whose high "
+                        f"end is at most {WIDEST_RANGE:g} times its low end")  # fmt: skip
+    if claim.rule.test == "ratio" and low <= 1:
+        raise UserError(f"{where}: test 'ratio' is for a gain above 1, not {claim.printed}; use direction or absolute")
+    if claim.rule.test == "lossless" and not low == high == whole:
+        raise UserError(f"{where}: test 'lossless' asks whether all answers are plain decoding's, and {claim.printed} "
+                        f"is published; use test: absolute for a share of them")  # fmt: skip
+    if claim.column == "relative_cost" and values_of(where, "width", claim.scope.get("width", ANY)) == [1]:
+        raise UserError(f"{where}: the cost of width 1 is what the others are divided by, 1 on every machine")
+
+
+def _check_two_draws(where: str, claim: Claim) -> None:
+    """Chance decides whether two draws agree, and there is none at temperature 0."""
+    if claim.rule.test == "collision" and values_of(where, "temperature", claim.scope.get("temperature", ANY)) == [0]:
+        raise UserError(f"{where}: test 'collision' is about two draws from one distribution, and temperature 0 draws "
+                        "none; use test: value")  # fmt: skip
 
 
 def _check_side(where: str, claim: Claim) -> None:
@@ -80,10 +109,21 @@ def _check_side(where: str, claim: Claim) -> None:
     if any(float(text) < edge if above else float(text) > edge for text in claim.published):
         raise UserError(f"{where}: expect '{rule.expect}' does not fit the published {claim.printed}, which lies "
                         f"{'below' if above else 'above'} {edge:g}")  # fmt: skip
+    ends = float(claim.published[0]) - (near := half_last_digit(claim.published[0])), float(claim.published[-1]) + near
+    if rule.edge is not None and not ends[0] <= edge <= ends[1]:
+        raise UserError(f"{where}: the edge {edge:g} is not the published {claim.printed}, so that a row could agree "
+                        "that says another thing; write the published figure, or expect greater_than_one or "
+                        "less_than_one")  # fmt: skip
 
 
 def _check_distinct(where: str, claim: Claim) -> None:
-    """A formula of `one_answer` tells what the published rate is in distinct tokens."""
+    """A rate of `one_answer` is above its baseline's, and a formula tells what it is in distinct tokens."""
+    base = claim.conditions.get("baseline_tok_s")
+    if base is not None and not 0 < base < float(claim.published[0]):
+        raise UserError(f"{where}: conditions.baseline_tok_s is {base}, and the published {claim.printed} is to be "
+                        "faster than plain decoding; write plain decoding's rate")  # fmt: skip
+    if not claim.rule.formula:
+        return
     rate = claim.rule.inputs.get("counted_rate")
     if claim.rule.formula != "distinct_rate" or rate != float(claim.published[0]):
         raise UserError(f"{where}: the formula of test 'one_answer' is distinct_rate with counted_rate: "
@@ -125,7 +165,11 @@ def _check_formula_unit(where: str, claim: Claim) -> None:
 
 
 def _check_conditions(where: str, claim: Claim) -> None:
-    """What scope and conditions both name is one value."""
+    """Numbers that some set-up could have; and what scope and conditions both name is one value."""
+    for key, least in LEAST.items():
+        value = claim.conditions.get(key, least)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
+            raise UserError(f"{where}: conditions.{key} is '{value}'; write a number from {least:g} on")
     for key in sorted({*claim.scope} & {*claim.conditions}):
         values = values_of(where, key, claim.scope[key])
         if len(values) == 1 and values[0] != ANY and values[0] != claim.conditions[key]:

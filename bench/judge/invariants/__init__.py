@@ -57,10 +57,10 @@ INVARIANTS = (
               "bandwidth, grades"),
     Invariant("settings", "settings:settings_as_configured", "plain decoding's contexts have the settings that were "
               "configured and one sequence, and the treatment's holds its streams"),
-    Invariant("once", "settings:facts_fit", "the bandwidth is one that was read, and a step reads no more than the "
-              "file has", EVERY),
+    Invariant("once", "settings:facts_fit", "the bandwidth is the quickest that was read, and a step reads no more "
+              "than the file has", EVERY),
     Invariant("seconds", "settings:seconds_cover_the_runs", "the windows of all runs lie within the time that the cell "
-              "took", TIMED),
+              "took, and so does the time from the first to the last", TIMED),
     Invariant("prompts", "settings:prompts_as_configured", "a prompt has as many tokens in every run, and no more than "
               "its text has bytes"),
     Invariant("vocabulary", "settings:tokens_of_the_vocabulary", "no token is beyond the model's vocabulary", TIMED),
@@ -76,6 +76,12 @@ INVARIANTS = (
               "prefills in between", TIMED),
     Invariant("rounds", "times:rounds_fill_the_window", "the rounds of a run last no longer than its window, and fill "
               "it"),
+    Invariant("parts", "times:parts_fill_the_rounds", "drafting, decoding, sampling and rolling back fill the rounds "
+              "of every run"),
+    Invariant("copies", "alike:no_run_is_a_copy", "no two runs took the same time, to the nanosecond, in all of their "
+              "rounds"),
+    Invariant("pace", "alike:one_pace", "the carried prompt's decodes take as long as decodes of the same shape in the "
+              "treatment's other runs"),
     Invariant("emits", "times:emits_in_their_rounds", "every token came out within its run's window, after the rounds "
               "before its own and before those behind it"),
     Invariant("sequence", "pieces:runs_follow_each_other", "runs do not overlap, and follow each other as they are "
@@ -88,13 +94,16 @@ INVARIANTS = (
               (CONTRAST,)),
     Invariant("trial", "inputs:difference_is_told", "what is on trial is what cell.yaml and env.json say: one setting, "
               "or a build whose name its files make", (TRIAL,)),
-    Invariant("clocks", "times:clocks_alike", "both arms ran at the same clock", TIMED),
+    Invariant("clocks", "times:clocks_alike", "both arms ran at the same clock, and it was read in both or in "
+              "neither", TIMED),
     Invariant("start", "rows:starts_come_first", "rounds of the start come first, guess nothing, and are as many in "
               "every run of an arm"),
     Invariant("emitted", "tokens:tokens_are_draws", "a round says one draw of its own an answer and the guesses that "
               "were accepted, and no more than its decode had rows"),
     Invariant("draws", "tokens:draws_are_there", "every guess that was verified is stored with the draw that it was "
               "compared with, and the draw is the token that came out"),
+    Invariant("dropped", "tokens:guesses_are_dropped_behind_a_wrong_one", "guesses of one answer are left uncompared "
+              "behind a wrong one only, and a decode has as many rows beside them as in the controls"),
     Invariant("answers", "tokens:answers_as_asked", "a run says as many answers as it has prompts, each once and to "
               "its full length", TIMED),
     Invariant("verified", "tokens:verified", "what nothing confirmed is no answer", TIMED),
@@ -102,7 +111,7 @@ INVARIANTS = (
     Invariant("plain", "tokens:plain_decodes_plainly", "a baseline guesses nothing and decodes one row a token, and a "
               "method that declares no guesses makes none"),
     Invariant("replays", "grades:replays_fit", "replays have the positions of their answers, disagree no more often, "
-              "and disagree where the arm's replay prefers its own token"),
+              "disagree where the arm's replay prefers its own token, and differ in what a temperature has"),
     Invariant("grades", "grades:grades_are_the_ledgers", "each answer's stored first difference is that of the "
               "ledgers, and each answer has one", TIMED),
     Invariant("f16", "sharp:sharp_is_told", "the grade on F16 weights is there where it was asked for, whole, and "
@@ -116,6 +125,8 @@ INVARIANTS = (
     Invariant("decoded", "account:decodes_are_rounds", "every decode that a context counted is in a round, and every "
               "token is a row of its logits"),
     Invariant("account", "account:time_is_told", "a run is its prefills and its window from begin to finish"),
+    Invariant("whole", "account:account_is_whole", "what contexts counted of the runs is told as a whole or not at "
+              "all", TIMED),
     Invariant("counted", "account:account_is_kept", "records tell what their contexts counted; this warns where they "
               "do not", severity=WARNING),
     Invariant("temperature", "sameness:collisions_fit", "draws have a collision probability above temperature 0, and "
@@ -131,7 +142,8 @@ INVARIANTS = (
     Invariant("same_again", "served:repeats_repeat", "a fresh server says the same text to one prompt each time, asked "
               "alone", (SERVED,)),
     Invariant("by", "served:compared_as_told", "answers that were compared by ids have them, and no others", (SERVED,)),
-    Invariant("passes", "profiles:passes_are_there", "every width was timed in every pass", (PROFILE,)),
+    Invariant("passes", "profiles:passes_are_there", "every width was timed in every pass, behind as long a text as "
+              "was asked for", (PROFILE,)),
     Invariant("bound", "profiles:below_the_bound", "no step reads the weights faster than the memory was seen to be "
               "read", (PROFILE,)),
     Invariant("agreement", "profiles:repeats_agree", "the passes of most widths agree with each other, and both "

@@ -15,6 +15,9 @@ from bench.records.rows import UNKNOWN
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
 
+WHOLE = ("draft_prefill_ns", "begin_ns", "finish_ns", "outside_decodes", "outside_tokens", "window_decodes",
+         "window_tokens", "window_outputs")  # fmt: skip
+"""Columns that a version of the harness writes all of or none."""
 UNTOLD, AT_LEAST = 0.05, 10_000_000
 """Share of a run, and nanoseconds, that may belong to no account: clearing a context, a call into a method."""
 
@@ -29,6 +32,16 @@ def account_is_kept(case: Case) -> str | None:
     if case.cell.config.get("schema") in (None, 1) or is_kept(case):
         return None
     return "it does not tell what its contexts decoded, so work outside its windows cannot be seen"
+
+
+def account_is_whole(case: Case) -> str | None:
+    """What contexts counted, when a run began and ended, and what drafters took before it, are told together."""
+    runs = arrays(case.cell.runs)
+    told = {name: bool((np.asarray(runs[name]) != UNKNOWN).any()) for name in WHOLE if name in runs}
+    if case.cell.config.get("schema") is None or len(set(told.values())) < 2:
+        return None
+    known = next(name for name, there in told.items() if there)
+    return f"runs.csv.gz tells {known} and not {next(name for name, there in told.items() if not there)}"
 
 
 def work_is_in_the_window(case: Case) -> str | None:

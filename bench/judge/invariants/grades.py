@@ -47,12 +47,17 @@ def replays_fit(case: Case) -> str | None:
     if float(noise.get("disagreements") or 0) > float(noise.get("positions") or 0):
         return f"the noise has {noise['disagreements']} disagreements at {noise.get('positions')} positions"
     full = int(case.cell.config.get("n_predict") or 0) if "schema" in case.cell.config else 0
+    kind = "cdf_distance" if case.temperature else "logit_gap"
     for row in case.cell.facts.get("lossless") or []:
         about = f"the answer to '{row.get('prompt')}' ({row.get('arm')}, seed {row.get('seed')})"
         forced, first = row.get("teacher_forced"), row.get("first_difference")
         n = int(row.get("n") or 0)
         if full and row.get("arm") == "treatment" and n < min(full, case.once(_shortest)):
             return f"{about} is compared over {n} tokens, and it has more"
+        if full and n > full:
+            return f"{about} is compared over {n} tokens, and {full} were asked for"
+        if first and full and str(first.get("quantity") or "logit_gap") != kind:
+            return f"{about} differs by '{first.get('quantity')}', and at this temperature it is a {kind}"
         if (forced is None) != (first is None):
             return f"{about} has a first difference or a replay that follows it, and they come together"
         if not forced or not first:

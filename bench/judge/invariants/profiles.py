@@ -37,6 +37,10 @@ def passes_are_there(case: Case) -> str | None:
         cells = np.unique(steps["repeat"][mine].astype(np.int64) * 2**20 + steps["width"][mine].astype(np.int64))
         if len(cells) != len(widths) * len(np.unique(steps["repeat"][mine])):
             return f"a pass lacks a width of the layout {layout} that another pass has"
+    depth = (case.cell.config.get("measure") or {}).get("step_depth")
+    least = int(steps["n_past"].min())
+    if depth and not depth <= least <= DEEPER * depth + FEW:
+        return f"steps were to be timed behind {depth} tokens, and the shortest text they were timed behind has {least}"
     return _measured(steps)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 FILLED = 0.95
 """Least share of a window that its rounds account for; what a loop does between them is a few per cent at most."""
+PARTED = 0.9
+"""Least share of a run's rounds that drafting, decoding, sampling and rolling back account for."""
 BETWEEN = 0.05
 """Share of a run that may lie between the segments of several prompts beside their prefills."""
 QUICKEST = 0.5
@@ -47,6 +49,18 @@ def rounds_fill_the_window(case: Case) -> str | None:
     wrong = (total > window) | (total < FILLED * window)
     return _first(case, wrong, lambda at: (
         f"its rounds last {total[at] * 1e-6:.3f} ms in all, and its window {window[at] * 1e-6:.3f} ms"
+    ))  # fmt: skip
+
+
+def parts_fill_the_rounds(case: Case) -> str | None:
+    """Drafting, decoding, sampling and rolling back against the rounds that they are the parts of, run by run."""
+    table = case.runs
+    parts = np.zeros(len(table.run), dtype=np.int64)
+    for name in ("draft_ns", "decode_ns", "sample_ns", "rollback_ns"):
+        np.add.at(parts, table.turns["owner"], _whole(table.turns[name]))
+    total = _sums(table)
+    return _first(case, parts < PARTED * total, lambda at: (
+        f"its rounds last {total[at] * 1e-6:.3f} ms, and their parts {parts[at] * 1e-6:.3f} ms"
     ))  # fmt: skip
 
 
@@ -105,11 +119,13 @@ def prefills_alike(case: Case) -> str | None:
 
 
 def clocks_alike(case: Case) -> str | None:
-    """Median clock of treatment and baseline, where it was read."""
+    """Median clock of treatment and baseline; read in both, or in neither."""
     table = case.runs
     clocks = [table.clock_mhz[table.of(arm)] for arm in ("baseline", "treatment")]
     base, mine = (float(np.median(known)) if len(known := values[np.isfinite(values) & (values > 0)]) else np.nan
                   for values in clocks)  # fmt: skip
+    if np.isnan(base) != np.isnan(mine):
+        return f"the clock was read while {'the treatment' if np.isnan(base) else 'the baseline'} ran, and never else"
     if not abs(np.log(mine / base)) > CLOCK:
         return None
     return f"the treatment ran at {mine:.0f} MHz and the baseline at {base:.0f} MHz"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.judge.invariants.places import pairs, places
-from bench.records.arms import PLAIN
+from bench.records.arms import PLAIN, PLANTED
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -65,6 +65,29 @@ def draws_are_there(case: Case) -> str | None:
                 f"{turns['accepted'][at]} accepted guesses, and {counted[0][at]} draws with {counted[1][at]} hits are "
                 f"stored")  # fmt: skip
     return _drawn_tokens(table, place.of_emit, row)
+
+
+def guesses_are_dropped_behind_a_wrong_one(case: Case) -> str | None:
+    """A guess of one answer is left uncompared behind a wrong one, or where the answer ends; and as many rows go beside
+    the guesses of the treatment as beside those of its controls, where all of theirs have one number of them.
+    """
+    table = case.runs
+    turns = table.turns
+    owner = turns["owner"]
+    alone = (table.tokens.streams == 1)[owner] & (np.r_[owner[1:] == owner[:-1], False])
+    wrong = alone & (turns["accepted"] < turns["drafted"]) & (turns["verified"] <= turns["accepted"])
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        return (f"round {turns['round'][at]} of run {turns['run'][at]} ({table.arm[owner[at]]}) drafts "
+                f"{turns['drafted'][at]} guesses and keeps {turns['accepted'][at]}, and compares no wrong one; "
+                f"{int(wrong.sum())} rounds in all")  # fmt: skip
+    beside = turns["width"] - turns["drafted"]
+    planted = np.unique(beside[table.any_of(PLANTED)[owner]])
+    odd = np.flatnonzero((beside != planted[0]) & table.of("treatment")[owner]) if len(planted) == 1 else ()
+    if not len(odd):
+        return None
+    return (f"round {turns['round'][odd[0]]} of run {turns['run'][odd[0]]} decodes {beside[odd[0]]:.0f} rows beside "
+            f"its guesses, and its controls {planted[0]:.0f} in every round; {len(odd)} rounds in all")  # fmt: skip
 
 
 def _drawn_tokens(table: RunTable, of_emit: np.ndarray, row: np.ndarray) -> str | None:

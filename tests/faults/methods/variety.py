@@ -18,7 +18,8 @@ SPEC = Spec(
     parameters=(Parameter("how", "pads", "which", choices=(
         "pads", "stops_early", "says_more", "pauses", "half_prompt", "long_prompt", "greedy", "cooler", "burst_rounds",
         "no_rounds", "quick_rounds", "invents_draws", "says_twice", "hides_guesses", "knows_later", "first_inside",
-        "counts_accepted", "two_windows", "swaps", "wide_rounds", "second_stream",
+        "counts_accepted", "two_windows", "swaps", "wide_rounds", "second_stream", "late_unverified", "late_streams",
+        "slow_clock", "every_other",
     )),),
 )  # fmt: skip
 
@@ -45,6 +46,9 @@ class Loop(Method):
         token = decoder.prefill(prompt, 0)
         text = [token]
         trace.open_window()
+        if how == "slow_clock":
+            real, opened = trace.clock, trace.clock()
+            decoder.clock = trace.clock = lambda: opened + (real() - opened) // 2
         if how == "first_inside":
             trace.emit(0, 0, token, "verified")
         known = self.known.get(prompt, []) if how == "knows_later" else []
@@ -57,6 +61,8 @@ class Loop(Method):
                 token = known[position] if known else token
             else:
                 token = self._decoded(decoder, how, token, len(prompt) + position - 1, position)
+            if how == "late_unverified" and position >= n_predict - 4:
+                token = 7
             text.append(token)
             self._say(decoder, how, position, token, began)
         if how == "no_rounds":
@@ -86,7 +92,10 @@ class Loop(Method):
         if how == "swaps" and position % 2 and position + 1 < decoder.settings.n_predict:
             trace.emit(0, position + 1, token, "verified")
         else:
-            trace.emit(0, position, token, "verified")
+            late = how == "late_unverified" and position >= decoder.settings.n_predict - 4
+            trace.emit(0, position, token, "unverified" if late else "verified")
+        if how == "late_streams" and position > decoder.settings.n_predict // 2:
+            trace.emit(1, position, token, "verified")
         if how == "says_twice":
             trace.emit(0, position, token, "verified")
         if how == "second_stream" and position == 1:
@@ -98,6 +107,6 @@ class Loop(Method):
             spent //= 3
         counts = (1, 1, 1) if how in ("hides_guesses", "counts_accepted") else (0, 0, 0)
         width = 8 if how == "wide_rounds" else 1 + counts[0]
-        if how == "no_rounds" or (how == "burst_rounds" and position % 4):
+        if how == "no_rounds" or (how == "burst_rounds" and position % 4) or (how == "every_other" and position % 2):
             return
         trace.round("steady", width, (0, spent, 0, 0, spent), counts)
