@@ -10,6 +10,7 @@ from tests.faults.records import DRAWN, H200, HONEST, LOOKUP, MTP, PACKED, PROFI
 from tests.faults.sharp import SHARP
 from tests.faults.stored import Record
 
+TOGETHER = "9506be55b742"
 OF_RUNS = {"runs": ("start_ns", "end_ns", "begin_ns", "finish_ns"), "ledger": ("t_ns",)}
 """Times by the machine's clock."""
 HOUR = 3600 * 10**9
@@ -84,9 +85,9 @@ def _(record: Record) -> None:
     _quicker_again(record, "treatment")
 
 
-@fault("the treatment's times are scaled, and those of the carried prompt forgotten", SHARP, "pace")
+@fault("the treatment's times are scaled, and those of the carried prompt forgotten", TOGETHER, "pace")
 def _(record: Record) -> None:
-    stretch(record, 0.75, ("treatment", "sabotage", "oracle", "solo"))
+    stretch(record, 0.75, ("treatment", "solo"))
 
 
 @fault("two fifths of each decode are left out of the rounds' parts", LOOKUP, "parts")
@@ -175,7 +176,7 @@ def _(record: Record) -> None:
     _without_wrong_guesses(record)
 
 
-@fault("wrong guesses of copies are in no draw and compared in no round", HONEST, "dropped")
+@fault("wrong guesses of copies are in no draw and compared in no round", DRAWN, "dropped")
 def _(record: Record) -> None:
     _without_wrong_guesses(record)
 

@@ -126,7 +126,7 @@ INVARIANTS = (
               "token is a row of its logits"),
     Invariant("account", "account:time_is_told", "a run is its prefills and its window from begin to finish"),
     Invariant("whole", "account:account_is_whole", "what contexts counted of the runs is told as a whole or not at "
-              "all", TIMED),
+              "all"),
     Invariant("counted", "account:account_is_kept", "records tell what their contexts counted; this warns where they "
               "do not", severity=WARNING),
     Invariant("temperature", "sameness:collisions_fit", "draws have a collision probability above temperature 0, and "

@@ -21,9 +21,10 @@ from pti_loop.parameters import ROLLBACK, Parameter, Spec
 from pti_loop.sampling import Sampler
 from pti_loop.settings import Settings
 
-WAYS = ("third", "others", "pieces", "ahead")
-SPEC = Spec("late", "waits, and then knows",
-            parameters=(ROLLBACK, Parameter("how", "third", "for what it waits", choices=WAYS)))  # fmt: skip
+SPEC = Spec("late", "waits, and then knows", parameters=(
+    ROLLBACK,
+    Parameter("how", "third", "for what it waits", choices=("third", "others", "pieces", "ahead")),
+))  # fmt: skip
 DRAFT, LONGEST = 7, 60
 
 

@@ -1,0 +1,45 @@
+"""A/A over the cells of a machine: groups, means and what contexts differ by beyond their noise, computed by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bench.judge.measure.again import FEWEST, Reading, context_rows, spread_between
+
+LOGS = [0.01, -0.02, 0.03, 0.005, -0.015]
+
+
+def readings(machine: str = "box", build: str = "b", count: int = 5, log_se: float = 0.004) -> list[Reading]:
+    return [Reading(machine, build, f"c{at % 3}", LOGS[at], log_se, 3) for at in range(count)]
+
+
+def test_the_row_of_a_machine_by_hand() -> None:
+    (row,) = context_rows([readings()[:2], readings()[2:]])
+    mean, se = np.mean(LOGS), stats.sem(LOGS)
+    half = stats.t.ppf(0.975, 4) * se
+    assert row["again"] == pytest.approx(math.exp(mean))
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((math.exp(mean - half), math.exp(mean + half)))
+    spread = math.sqrt(sum(one**2 for one in LOGS) / 5 - 0.004**2)
+    assert row["spread"] == pytest.approx(spread)
+    assert row["half_width"] == pytest.approx(spread * stats.t.ppf(0.975, 5))
+    assert (row["machine"], row["build"], row["cells"], row["readings"]) == ("box", "b", ["c0", "c1", "c2"], 5)
+
+
+def test_few_readings_say_nothing_and_builds_are_told_apart() -> None:
+    assert FEWEST == 5
+    assert context_rows([readings(count=4)]) == []
+    assert context_rows([readings(count=3), readings(build="other", count=3)]) == []
+    rows = context_rows([readings(), readings(build="other"), readings("card")])
+    assert [(row["machine"], row["build"]) for row in rows] == [("box", "b"), ("box", "other"), ("card", "b")]
+
+
+def test_noise_alone_is_no_spread() -> None:
+    logs = np.array([0.02, -0.02])
+    assert spread_between(logs, np.array([0.02, 0.02])) == 0
+    assert spread_between(logs, np.array([0.03, 0.03])) == 0
+    assert spread_between(logs, np.array([0.0, 0.0])) == pytest.approx(0.02)
+    assert spread_between(logs, np.array([0.016, 0.0])) == pytest.approx(math.sqrt(0.0004 - 0.000128))
