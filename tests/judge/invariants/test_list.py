@@ -51,7 +51,7 @@ def test_a_decode_that_is_booked_as_rollback_altogether_is_one():
     cell.rounds.loc[mine, "decode_ns"] = 0
     assert invariants(case_of(cell))[0].severity == "ok"
     cell.rounds.loc[mine, "rollback_ns"] = 0
-    assert [one.control for one in invariants(case_of(cell))] == ["decodes"]
+    assert [one.control for one in invariants(case_of(cell))] == ["parts", "decodes"]
 
 
 def test_a_void_profile_has_no_row_and_prices_nothing():
