@@ -83,8 +83,9 @@ def guesses_are_dropped_behind_a_wrong_one(case: Case) -> str | None:
                 f"{int(wrong.sum())} rounds in all")  # fmt: skip
     beside = turns["width"] - turns["drafted"]
     planted = np.unique(beside[table.any_of(PLANTED)[owner]])
-    told = len(planted) == 1 and int(table.tokens.streams.max()) == 1
-    odd = np.flatnonzero((beside != planted[0]) & table.of("treatment")[owner]) if told else ()
+    if len(planted) != 1 or int(table.tokens.streams.max()) > 1:
+        return None
+    odd = np.flatnonzero((beside != planted[0]) & table.of("treatment")[owner])
     if not len(odd):
         return None
     return (f"round {turns['round'][odd[0]]} of run {turns['run'][odd[0]]} decodes {beside[odd[0]]:.0f} rows beside "
