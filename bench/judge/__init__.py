@@ -7,17 +7,21 @@ says by itself is in `bench.judge.cell`; `bench.stored` judges a folder of cells
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench.judge.cell import JudgedCell, Profiles
 from bench.judge.controls.curve import withdraw
 from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
+from bench.judge.hosts import Hosts, Origin, part
+from bench.judge.measure.case import host_of
 from bench.judge.measure.contexts import with_contexts
 from bench.judge.tables import TABLES, named
+from bench.records.cells import DamagedCell
 
 if TYPE_CHECKING:
-    from bench.records.cells import DamagedCell, StoredCell
+    from bench.records.cells import StoredCell
 
 __all__ = ["Findings", "judge", "merge"]
 
@@ -28,14 +32,31 @@ def judge(cells: Sequence[StoredCell | DamagedCell]) -> Findings:
     A damaged one is a row of the table of cells and takes nothing else with it.
     """
     first = [judge_curves(cell) for cell in cells]
+    hosts = part(map(origin_of, cells), [profile for _, profile in first if profile is not None])
+    called = [_called(cell, hosts) for cell in cells]
+    first = [judge_curves(cell) if cell is not before else known
+             for cell, before, known in zip(called, cells, first, strict=True)]  # fmt: skip
     profiles = Profiles(profile for _, profile in first if profile is not None)
-    return merge(one or judge_whole(cell, profiles) for cell, (one, _) in zip(cells, first, strict=True))
+    return merge((one or judge_whole(cell, profiles) for cell, (one, _) in zip(called, first, strict=True)), hosts)
 
 
-def merge(cells: Iterable[JudgedCell]) -> Findings:
+def origin_of(cell: StoredCell | DamagedCell) -> Origin:
+    """Where a cell was measured. Of a damaged one nothing but its machine is believed."""
+    if isinstance(cell, DamagedCell):
+        return Origin(cell.machine, "")
+    return Origin(cell.machine, str((cell.env.get("engine") or {}).get("build", "")), host_of(cell))
+
+
+def _called(cell: StoredCell | DamagedCell, hosts: Hosts) -> StoredCell | DamagedCell:
+    """The cell under the name of its host, where that is not pooled with others of its make."""
+    name = hosts.names.get(origin_of(cell))
+    return replace(cell, machine=name) if name else cell
+
+
+def merge(cells: Iterable[JudgedCell], hosts: Hosts | None = None) -> Findings:
     """The findings of all cells from those of each, in the order of the cells."""
     cells = list(cells)
-    findings = Findings()
+    findings = Findings(hosts=hosts.rows if hosts else ())
     for name, table in TABLES.items():
         rows = getattr(findings, name)
         for cell in cells:

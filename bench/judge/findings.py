@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bench.judge.columns import Row
 from bench.judge.tables import TABLES
 from bench.judge.tables.cell import ControlRow
+from bench.machine_name import make_of
 
 if TYPE_CHECKING:
     from bench.judge.traces import Traces
@@ -91,4 +92,4 @@ def model_of(cell: StoredCell) -> dict[str, str]:
 
 def rerun(cell: StoredCell) -> str:
     """What measures a cell again: a sweep keeps what is done, so the folder has to go first."""
-    return f"`rm -r results/{cell.machine}/{cell.cell}` and the same sweep again"
+    return f"`rm -r results/{make_of(cell.machine)}/{cell.cell}` and the same sweep again"

@@ -20,7 +20,7 @@ from bench.plan.cost import work
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
 from bench.plan.settings import STOCK, Config, ModelConfig, PeersConfig
-from bench.records.cells import state_of
+from bench.records.cells import host_of, state_of
 from bench.records.identity import cell_id, name_of_file
 from pti_loop.gguf.file_hash import sha256_of
 from pti_loop.parameters import Parameter, declare, declared, parameters_of
@@ -84,11 +84,12 @@ class Cell:
 
 
 def cells(configs: list[Config], root: Path, machine: str, build: str, weights: dict[Path, str],
-          builds: Mapping[str, str] | None = None) -> list[Cell]:  # fmt: skip
+          builds: Mapping[str, str] | None = None, host: str = "") -> list[Cell]:  # fmt: skip
     """Cells of a sweep in order, each once, a profile before the first cell that it prices. `weights` maps model paths
     to their hashes.
 
-    `build` is the baseline's; `builds` has the names of those on trial, by how they were given.
+    `build` is the baseline's; `builds` has the names of those on trial, by how they were given. `host` is this host's
+    key: where another host of the make has left the profile, this one gets a profile of its own.
     """
     found: dict[str, Cell] = {}
     for config in configs:
@@ -104,6 +105,9 @@ def cells(configs: list[Config], root: Path, machine: str, build: str, weights: 
             if tried:
                 values["treatment"] = treatment.stored(config, builds or {})
             name = cell_id(values, build)
+            if kind == "profile" and host and host_of(root / machine / name) not in ("", host):
+                values["host"] = host
+                name = cell_id(values, build)
             folder = root / machine / name
             programs = {key: value for key, value in vars(config.peers).items() if key.startswith("llama_")}
             found.setdefault(name, Cell(name, values["kind"], values | {"machine": machine}, folder, path, programs,

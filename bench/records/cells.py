@@ -144,6 +144,13 @@ def read_status(folder: Path) -> dict[str, Any] | None:
     return None if fault_in("status.json", status) else status
 
 
+def host_of(folder: Path) -> str:
+    """Key of the host whose finished cell lies here; empty where there is none, or where it does not tell."""
+    status = read_status(folder) or {}
+    made = status.get(manifest.KEY)
+    return str(made.get("host") or "") if isinstance(made, Mapping) and status["state"] == "done" else ""
+
+
 def read_part(folder: Path, name: str) -> dict[str, Any] | None:
     """cell.yaml (as this version writes it), env.json or facts.json alone; None where it cannot be read.
 

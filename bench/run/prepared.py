@@ -67,7 +67,8 @@ def prepare(overrides: Sequence[str], writes: bool = True, shard: Shard | None =
             packages = ENGINES[engine].packages
             environments[key] = provenance.environment(first.machine or "", first.engine.threads, facts, packages)
         found = environments[key]
-        for cell in cells(own, root, found["machine"]["name"], found["engine"]["build"], weights, names):
+        for cell in cells(own, root, found["machine"]["name"], found["engine"]["build"], weights, names,
+                          found["host"]):  # fmt: skip
             planned.setdefault(cell.id, cell)
     return list(planned.values()), configs, environments
 

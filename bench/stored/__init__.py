@@ -24,6 +24,7 @@ from bench.judge.claims.facts import load_facts
 from bench.judge.claims.sheet import read_sheet
 from bench.judge.claims.verdicts import judge_claims
 from bench.judge.findings import Findings
+from bench.judge.hosts import part
 from bench.judge.kernels.findings import judge_kernels
 from bench.judge.tables.claims import Verdict
 from bench.judge.traces import Traces
@@ -34,6 +35,7 @@ from bench.records.kernels import kernel_folders
 from bench.stored.chosen import EVERYTHING, Chosen
 from bench.stored.judging import Judging, judge_here, take
 from bench.stored.kept import Kept, Share, identity_digest, prices_digest
+from bench.stored.origins import origin_of
 
 ALL = "all"
 """Every sheet of configs/claims."""
@@ -123,10 +125,15 @@ def judge_stored(folders: Sequence[Path], processes: int | None = None, traces: 
     # Only a cell with timed steps has a step-cost curve, and a contrast is judged against all curves there are.
     first = [folder for folder in folders if has_table(folder, "steps")]
     alone = Judging(keeps=keeps, traces=traces)
+    found = dict(zip(first, _spread(count, alone, first), strict=True))
+    origins = {folder: origin_of(folder) for folder in folders}
+    hosts = part(origins.values(), [share.profile for _, share in found.values() if share and share.profile])
+    apart = [folder for folder in first if origins[folder] in hosts.names]
+    found |= zip(apart, _spread(count, replace(alone, names=hosts.names), apart), strict=True)
     judged: dict[Path, JudgedCell] = {}
     profiles: list[Profile] = []
     keys: dict[bytes, list[str]] = {}
-    for folder, (key, share) in zip(first, _spread(count, alone, first), strict=True):
+    for folder, (key, share) in found.items():
         if share is not None:
             judged[folder] = share.judged
             if share.profile is not None:
@@ -135,13 +142,15 @@ def judge_stored(folders: Sequence[Path], processes: int | None = None, traces: 
     rest = [folder for folder in folders if folder not in judged]
     prices = {identity: prices_digest(found) for identity, found in keys.items()}
     # A profile that was written meanwhile has no key, and what it priced none that would say so.
-    priced = Judging(Profiles(profiles), prices, keeps and all(chain(*keys.values())), traces, of_profiles=False)
+    priced = Judging(
+        Profiles(profiles), prices, keeps and all(chain(*keys.values())), traces, of_profiles=False, names=hosts.names
+    )
     for folder, (_, share) in zip(rest, _spread(count, priced, rest), strict=True):
         assert share is not None, "only profiles are asked for among others"
         judged[folder] = share.judged
     if keeps:
         Kept().forget_others()
-    findings = merge(chosen.of([judged[folder] for folder in folders]))
+    findings = merge(chosen.of([judged[folder] for folder in folders]), hosts)
     findings.traces[:] = _with_words(findings.traces)
     return findings
 

@@ -10,6 +10,7 @@ from bench.judge.cell import JudgedCell
 from bench.judge.claims.names import without_mark
 from bench.judge.tables import PROFILE
 from bench.judge.tables.cell import Cell
+from bench.machine_name import make_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,4 +42,4 @@ EVERYTHING = Chosen()
 
 
 def _name(row: Cell, name: str) -> str:
-    return without_mark(str(row.get(name)))
+    return make_of(without_mark(str(row.get(name))))

@@ -6,14 +6,16 @@ It knows nothing about what is judged, and of other cells nothing but their step
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.judge.cell import JudgedCell, Profiles, identity
 from bench.judge.damage import judge_curves, judge_whole, with_traces
+from bench.judge.hosts import Origin
 from bench.judge.tables.cell import DAMAGED
 from bench.records.cells import DamagedCell, StoredCell, read_cell
 from bench.stored.kept import NOTHING, Kept, Share, identity_digest, key_of, packed, unpacked
+from bench.stored.origins import origin_of
 
 
 @dataclass(frozen=True)
@@ -29,24 +31,32 @@ class Judging:
     traces: bool = False
     """Whether a share has what a reader can look at of the cell's records."""
     of_profiles: bool = True
+    names: Mapping[Origin, str] = field(default_factory=dict[Origin, str])
+    """What a machine is called on whose make's name other hosts stand."""
 
     def share_of(self, folder: Path, key: str, found: Share | bytes | None) -> tuple[str, Share | None]:
         """Key and share of what `found` gave. One that holds anything but rows is judged in its place."""
         if not isinstance(found, bytes):
             return key, found
         share = unpacked(found)
-        return (key, share) if share is not None else (key, self._judged(read_cell(folder)))
+        if share is not None:
+            return key, share
+        name = self.names.get(origin_of(folder), "") if self.names else ""
+        return key, self._judged(_called(read_cell(folder), name))
 
     def found(self, folder: Path) -> tuple[str, Share | bytes | None]:
         """The same; a share that was kept is still packed. The key is empty where nothing may rest on it."""
-        key = key_of(folder, self.traces) if self.keeps else ""
+        name = self.names.get(origin_of(folder), "") if self.names else ""
+        key = key_of(folder, self.traces, name) if self.keeps else ""
         if key and (kept := Kept().load(key, None if self.of_profiles else self.prices)) is not None:
             return key, kept
-        cell = read_cell(folder)
+        cell = _called(read_cell(folder), name)
         share = self._judged(cell)
         if not key or share is None:
             return key, share
-        if key_of(folder, self.traces) != key:  # it was written meanwhile, and nobody knows which of the two was read
+        if (
+            key_of(folder, self.traces, name) != key
+        ):  # written meanwhile, and nobody knows which of the two was read
             return "", share
         # One that cannot be read or judged may be the next time: memory or the system may have been short.
         if isinstance(cell, StoredCell) and all(row.state != DAMAGED for row in share.judged.findings.cells):
@@ -62,6 +72,10 @@ class Judging:
 
     def _traced(self, judged: JudgedCell, cell: StoredCell | DamagedCell) -> JudgedCell:
         return with_traces(judged, cell) if self.traces else judged
+
+
+def _called(cell: StoredCell | DamagedCell, name: str) -> StoredCell | DamagedCell:
+    return replace(cell, machine=name) if name and isinstance(cell, StoredCell) else cell
 
 
 _CHOSEN: list[Judging] = []

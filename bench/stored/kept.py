@@ -65,8 +65,8 @@ def version() -> str:
     return found.hexdigest()
 
 
-def key_of(folder: Path, traces: bool = False) -> str:
-    """What a cell's share is kept under, with its traces or without.
+def key_of(folder: Path, traces: bool = False, name: str = "") -> str:
+    """What a cell's share is kept under, with its traces or without; `name` is what its machine is called instead.
 
     Empty where a file cannot be read; whoever judges it says why.
     """
@@ -75,7 +75,7 @@ def key_of(folder: Path, traces: bool = False) -> str:
         contents["status.json"] = read_bytes(folder / "status.json", MOST_TEXT_BYTES)
     except (OSError, ValueError):
         return ""
-    about = f"{version()} {traces} {folder.parent.name}/{folder.name}\n"
+    about = f"{version()} {traces} {folder.parent.name}/{folder.name} {name}\n"
     found = hashlib.sha256(about.encode(errors="surrogateescape"))
     for name, content in contents.items():
         found.update(f"{name} {len(content)}\n".encode() + content)

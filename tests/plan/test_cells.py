@@ -269,3 +269,27 @@ def test_counters_take_the_place_of_a_contrast_and_are_the_same_for_all_methods(
 def test_a_profile_comes_before_the_first_cell_that_it_prices():
     kinds = [cell.kind for cell in plan("streams=2", "engine.type_k=f16,q8_0", profile=True)]
     assert kinds == ["profile", "contrast"] * 2
+
+
+def test_each_host_of_a_make_has_a_profile_and_shares_the_rest(tmp_path: Path):
+    def planned(host: str):
+        configs = compose_points([*MODEL, "streams=2"])
+        configs[0].engine.threads = 2
+        return cells(configs, tmp_path, "box", "b", {model_path(configs[0]): "w"}, host=host)
+
+    def finish(cell, host: str, state: str = "done"):
+        env = {"machine": {"name": "box"}, "engine": {"build": "b"}, "host": host}
+        write_cell(cell.folder, config=cell.config, env=env, status={"state": state, "reason": "", "seconds": 1.0})
+
+    first, contrast = planned("1a")
+    assert [cell.id for cell in planned("2b")] == [first.id, contrast.id], "nobody has measured one yet"
+    finish(first, "1a", "failed")
+    assert planned("2b")[0].id == first.id
+    finish(first, "1a")
+    assert planned("1a")[0].id == planned("")[0].id == first.id
+    own, same = planned("2b")
+    assert own.id != first.id and same.id == contrast.id and own.config == {**first.config, "host": "2b"}
+    finish(own, "2b")
+    assert planned("2b")[0].id == own.id and planned("2b")[0].state == "done" and planned("1a")[0].id == first.id
+    finish(first, "")
+    assert planned("2b")[0].id == first.id, "whose it is nobody knows, so that it is taken for this host's"

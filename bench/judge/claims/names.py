@@ -16,6 +16,7 @@ from typing import Any
 from bench.errors import UserError, nearest
 from bench.judge.claims.yaml_text import read_yaml
 from bench.judge.findings import MARK
+from bench.machine_name import make_of
 
 FILE = "names.yaml"
 KINDS = ("machine", "model", "quantization")
@@ -40,7 +41,7 @@ class Names:
     def of_row(self, key: str, row: Mapping[str, Any]) -> str:
         """The row's machine, model or quantisation. A model that goes by its file's name has both in it."""
         said = self.files.get(plain(without_mark(str(row.get("model") or ""))), {})
-        return said.get(key) or str(row.get(key) or "")
+        return said.get(key) or make_of(str(row.get(key) or ""))
 
 
 def without_mark(model: str) -> str:

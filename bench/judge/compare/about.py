@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bench.judge.arm import arm_of
+from bench.machine_name import make_of
 
 if TYPE_CHECKING:
     from bench.records.cells import StoredCell
@@ -55,7 +56,7 @@ def _told(cell: StoredCell) -> dict[str, str]:
     tried = config.get("treatment") or {}
     gpus = ", ".join(str(one.get("name", "")) for one in machine.get("gpus") or [])
     found: dict[str, Any] = {
-        "machine": cell.machine, "host": env.get("host"), "processor": machine.get("cpu"), "graphics": gpus,
+        "machine": make_of(cell.machine), "host": env.get("host"), "processor": machine.get("cpu"), "graphics": gpus,
         "operating system": machine.get("os"), "build": engine.get("build"),
         "llama.cpp": engine.get("llama_cpp_commit"), "compiler": engine.get("compiler"),
         "harness": env.get("harness_commit"), "date": str(env.get("time_utc") or "")[:_MINUTES],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.build_name import digest
 from bench.judge.findings import origin
-from bench.machine_name import machine_id
+from bench.machine_name import machine_id, make_of
 from bench.records.identity import stored_id
 
 OF_BASELINE = ("baseline", "again", "reference")
@@ -38,8 +38,8 @@ def machines_agree(case: Case) -> str | None:
     about = cell.env.get("machine") or {}
     named = {"cell.yaml": cell.config.get("machine"), "env.json": about.get("name")}
     for file, name in named.items():
-        if name is not None and name != cell.machine:
-            return f"{file} says that it was measured on {name}, and it lies among the cells of {cell.machine}"
+        if name is not None and name != make_of(cell.machine):
+            return f"{file} says that it was measured on {name}, and it lies among the cells of {make_of(cell.machine)}"
     model = cell.facts.get("model") or {}
     offloaded = [facts.get("layers_offloaded") for facts in ((cell.facts.get("engine") or {}).values()) if facts]
     if any([*offloaded, model.get("layers_offloaded")]) and "gpus" in about and not about["gpus"]:
@@ -49,13 +49,13 @@ def machines_agree(case: Case) -> str | None:
 
 def name_is_made(case: Case) -> str | None:
     """A name that ends as made ones do is made of this processor and GPU; any other was given by somebody."""
-    about = case.cell.env.get("machine") or {}
-    if not re.search(r"-\d+c$", case.cell.machine) or not about.get("cpu"):
+    about, machine = case.cell.env.get("machine") or {}, make_of(case.cell.machine)
+    if not re.search(r"-\d+c$", machine) or not about.get("cpu"):
         return None
     made = machine_id(str(about["cpu"]), int(about.get("cores") or 0), about.get("gpus") or [])
-    if made == case.cell.machine:
+    if made == machine:
         return None
-    return f"its processor and GPU give the name {made}, and it lies among the cells of {case.cell.machine}"
+    return f"its processor and GPU give the name {made}, and it lies among the cells of {machine}"
 
 
 def builds_agree(case: Case) -> str | None:

@@ -36,6 +36,8 @@ class Profile:
     cell: str
     identity: tuple[object, ...]
     curves: Sequence[Curve]
+    host: str = ""
+    """Key of the host that it was measured on; empty where the record does not tell."""
 
 
 class Profiles:
@@ -130,15 +132,18 @@ class Case:
     def priced_by(self) -> tuple[str, Curve] | None:
         """Cell and step-cost curve of the same machine, build, weights and settings; None where there is none.
 
-        The arm's own layout comes first, the other stands in for it, then the nearest context length.
+        The arm's own layout comes first, the other stands in for it, then its own host, then the nearest context.
         """
-        fits = [(one.cell, curve) for one in self._profiles.alike(identity(self.cell))
+        fits = [(one, curve) for one in self._profiles.alike(identity(self.cell))
                 for curve in one.curves if 1 in curve.step_ms]  # fmt: skip
         if not fits:
             return None
+        host = host_of(self.cell)
         n_past = float(self.cell.runs["n_prompt"].mean()) / max(int(self.cell.config.get("streams") or 1), 1)
         layout = self.arm.layout
-        return min(fits, key=lambda fit: (fit[1].layout != layout, abs(fit[1].n_past - n_past), fit[0]))
+        found, curve = min(fits, key=lambda fit: (fit[1].layout != layout, fit[0].host != host,
+                                                  abs(fit[1].n_past - n_past), fit[0].cell))  # fmt: skip
+        return found.cell, curve
 
     @cached_property
     def controls(self) -> Sequence[Control]:
@@ -210,4 +215,9 @@ def is_profile(cell: StoredCell) -> bool:
 
 def profile_of(cell: StoredCell) -> Profile:
     """A profile as other cells need it."""
-    return Profile(cell.cell, identity(cell), curves(cell.steps))
+    return Profile(cell.cell, identity(cell), curves(cell.steps), host_of(cell))
+
+
+def host_of(cell: StoredCell) -> str:
+    """Key of the host that a cell was measured on; empty where its record does not tell."""
+    return str(cell.env.get("host") or "")

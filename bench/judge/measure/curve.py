@@ -40,6 +40,8 @@ class Curve:
     relative: dict[int, Estimate]
     warm_ups: int = 0
     """Widths whose first pass was left out as a warm-up."""
+    log_ms: dict[int, Estimate] = field(default_factory=dict)
+    """By width, the logarithm of the milliseconds over the passes."""
     change: dict[int, Change] = field(default_factory=dict)
     """By width, what its first decodes took; none where a profile kept only its settled steps."""
 
@@ -135,16 +137,18 @@ def _later(log_ms: np.ndarray) -> np.ndarray:
 
 
 def _curve(layout: str, passes: _Passes, reference: dict[int, float] | None) -> Curve:
-    step_ms, relative = {}, {}
+    step_ms, relative, log_ms = {}, {}, {}
     at_1 = np.array([(reference or {}).get(repeat, np.nan) for repeat in passes.repeats.tolist()])
     for width, logs in zip(passes.widths.tolist(), passes.log_ms.T, strict=True):
         step_ms[width] = _mean_ms(logs)
+        if len(known := logs[np.isfinite(logs)]):
+            log_ms[width] = mean_estimate(known, "passes")
         ratio = (logs - at_1)[np.isfinite(logs - at_1)]
         if len(ratio):
             relative[width] = mean_estimate(ratio, "passes")
     if reference is not None:
         step_ms.setdefault(1, _mean_ms(np.array(list(reference.values()))))
-    return Curve(layout, passes.n_past, step_ms, relative, int(np.isnan(passes.log_ms[0]).sum()))
+    return Curve(layout, passes.n_past, step_ms, relative, int(np.isnan(passes.log_ms[0]).sum()), log_ms)
 
 
 def _mean_ms(logs: np.ndarray) -> float:

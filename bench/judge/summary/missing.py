@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from bench.judge.findings import Findings
 from bench.judge.tables.cell import DAMAGED, Cell
 
-NO_CELLS, DAMAGE, FAILED, UNSUPPORTED, VOIDED, SHEET = KINDS = (
-    "no cells", "damaged", "failed", "unsupported", "void", "sheet",
+NO_CELLS, DAMAGE, FAILED, UNSUPPORTED, VOIDED, SHEET, HOSTS = KINDS = (
+    "no cells", "damaged", "failed", "unsupported", "void", "sheet", "hosts",
 )  # fmt: skip
 TO_MEND = (NO_CELLS, DAMAGE, SHEET)
 """Kinds that make a report incomplete; the others are what a sweep may well end with."""
@@ -41,4 +41,8 @@ def missing(findings: Findings, faults: Sequence[str]) -> tuple[Missing, ...]:
         if rows:
             sentence = f"{len(rows)} of {len(findings.cells)} cells {words}."
             found.append(Missing(kind, sentence, len(rows), tuple(row.cell for row in rows)))
+    if apart := [row for row in findings.hosts if not row.pooled]:
+        makes = ", ".join(dict.fromkeys(row.machine for row in apart))
+        sentence = f"{len(apart)} of {len(findings.hosts)} hosts of {makes} stand apart: they do not agree with others."
+        found.append(Missing(HOSTS, sentence, len(apart)))
     return tuple(found)

@@ -67,6 +67,7 @@ TABLES: dict[str, Table] = {
     "peers": Table(f"{_ROWS}.machine:Peer", f"{_MEASURE}.peer_programs:peer_rows", (PROFILE,)),
     "distribution": Table(f"{_ROWS}.contrast:Distribution", f"{_MEASURE}.sampled_tokens:distribution_rows"),
     "cells": Table(f"{_ROWS}.cell:Cell", "bench.judge.cell:cell_rows", (ANY,)),
+    "hosts": Table(f"{_ROWS}.hosts:Host", optional=True),
     "kernels": Table(f"{_ROWS}.kernels:Kernel", optional=True),
     "counters": Table(f"{_ROWS}.kernels:Counter", f"{_MEASURE}.decode_counters:decode_counter_rows", (COUNTERS,),
                       optional=True),

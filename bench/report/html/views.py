@@ -132,6 +132,8 @@ PARTS = (
             View("controls", "Controls", ("control", "severity", "value", "sentence", "machine", "cells")),
             View("contexts", "A/A of all cells of a machine", ("again", "spread", "half_width", "readings", "machine",
                                                                "build", "cells")),
+            View("hosts", "Hosts of one make", ("host", "against", "result", "step_ratio", "sentence", "machine",
+                                                "build", "cells")),
             View("stalls", "Runs that were held up", ("cell", "run", "arm", "round", "lost_ms", "took_ms", "share",
                                                       "other_cpus", "steal", "machine", "cells")),
             View("differences", "Answers that are not the baseline's", ("cell", "arm", "prompt", "position", "grade",

@@ -140,6 +140,24 @@ def controls(tables: Ordered, index: CellIndex) -> Section:
     return Section("controls", "Controls", intro, told if every else "No control was run.", made)
 
 
+def hosts(tables: Ordered, index: CellIndex) -> list[Section]:
+    """Machines of one make beside each other, where there are several: which are pooled, and why others are not."""
+    rows = tables.rows("hosts")
+    columns: list[Column] = [
+        *shown("hosts", "host", "against", "result", "step_ratio"),
+        limits("hosts", "step_ratio"),
+        *shown("hosts", "width", "layout", "compared", "sentence"),
+        ("cells", ids_of),
+    ]
+    intro = (
+        "A/A between machines of one make and build: the decodes that the profile of each host timed, one host over "
+        "another. Hosts that agree count together; one that does not, or that nothing compares, stands under a name of "
+        "its own in every table and verdict."
+    )
+    made = by_group(rows, columns, index, "hosts.csv")
+    return [Section("hosts", "Hosts of one make", intro, "", made)] if rows else []
+
+
 def peers(tables: Ordered, index: CellIndex) -> Section:
     columns: list[Column] = [
         *shown("peers", "tool", "width", "pairs", "tok_s", "ours_tok_s", "ratio"),
@@ -192,5 +210,5 @@ def provenance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Sect
 def all_sections(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> list[Section]:
     makers = (speedup, stalls, round_time, step_cost, predictions, acceptance, distribution, domain, memory, controls,
               peers, failures)
-    return [*damaged(tables), *trials(tables, index), *servers(tables, index),
+    return [*damaged(tables), *hosts(tables, index), *trials(tables, index), *servers(tables, index),
             *(make(tables, index) for make in makers), *energy(tables, index), provenance(tables, claims, index)]
