@@ -254,16 +254,15 @@ def _figures(rest: list[str]) -> int:
     if _help("figures", rest, "[KEY=VALUE ..]\n\n" + FIGURES_HELP):
         return 0
     from bench.host.cpus import available_cpus
-    from bench.judge.summary import summarize
     from bench.report.figures.drawing import write_figures
-    from bench.reporting import judged_of, options, told, without_collector
+    from bench.reporting import judged_of, options, summary_of, told, without_collector
 
     asked = options(rest)
     with without_collector():
         found = judged_of(asked)
         for path in write_figures(found.findings, found.claims, asked.reports, available_cpus()):
             print(path)
-    return told(found, summarize(*found))
+    return told(found, summary_of(found))
 
 
 def _audit(rest: list[str]) -> int:

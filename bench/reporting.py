@@ -10,7 +10,8 @@ import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -173,15 +174,31 @@ def write(found: Judged, reports: Path, results: Path) -> int:
     from rich.console import Console
 
     from bench.host.cpus import available_cpus
-    from bench.judge.summary import summarize
     from bench.records.cells import records_root
     from bench.report import print_summary, write_report
+    from bench.report.tables.streamed_files import write_streamed
 
-    summary = summarize(*found)
+    summary, csv = summary_of(found), None
+    if found.many is not None:
+        csv = partial(write_streamed, found.many, found.findings, available_cpus(), found.claims)
     write_report(found.findings, found.claims, reports, processes=available_cpus(), summary=summary,
-                 results=records_root(results))  # fmt: skip
+                 results=records_root(results), csv=csv)  # fmt: skip
     print_summary(summary, reports, Console())
     return told(found, summary)
+
+
+def summary_of(found: Judged) -> Summary:
+    """The first screen: of all cells, however few of them a page shows."""
+    from bench.judge.summary import summarize
+    from bench.judge.summary.missing import LEFT_OUT, Missing
+
+    if found.many is None:
+        return summarize(found.findings, found.claims, found.faults)
+    whole, shown = found.many.cells, len(found.findings.cells)
+    sentence = (f"Page, figures and report.md show {shown} of {whole} cells, the first of each arm, and no panels; the "
+                "CSV files have all. `report model=NAME method=NAME machine=NAME` shows what it is asked for.")
+    made = summarize(found.many.light, found.claims, found.faults)
+    return replace(made, missing=(*made.missing, Missing(LEFT_OUT, sentence, whole - shown)))
 
 
 def told(found: Judged, summary: Summary) -> int:
@@ -189,7 +206,7 @@ def told(found: Judged, summary: Summary) -> int:
     from bench.judge.summary.missing import NO_CELLS
     from bench.report.page.damaged import damaged_lines
 
-    damaged = damaged_lines(found.findings.cells)
+    damaged = damaged_lines((found.many.light if found.many else found.findings).cells)
     lacks = [one.sentence for one in summary.missing if one.kind == NO_CELLS] + list(found.faults)
     for line in damaged + [f"error: {plain_text(sentence)}" for sentence in lacks]:
         print(line, file=sys.stderr)
@@ -198,10 +215,9 @@ def told(found: Judged, summary: Summary) -> int:
 
 def _printed(asked: Options, found: Judged) -> int:
     """Print instead of writing."""
-    from bench.judge.summary import summarize
     from bench.report.paste import document, rows, short
 
-    summary = summarize(*found)
+    summary = summary_of(found)
     if asked.format == SHORT:
         print(short.text(summary, found.findings), end="")
     elif asked.format == WHOLE:

@@ -6,12 +6,12 @@ says by itself is in `bench.judge.cell`; `bench.stored` judges a folder of cells
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.judge.cell import JudgedCell, Profiles
-from bench.judge.controls.curve import withdraw
+from bench.judge.controls.curve import Checked
 from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
 from bench.judge.hosts import Hosts, Origin, part
@@ -23,7 +23,7 @@ from bench.records.cells import DamagedCell
 if TYPE_CHECKING:
     from bench.records.cells import StoredCell
 
-__all__ = ["Findings", "judge", "merge"]
+__all__ = ["Across", "Findings", "join", "judge", "merge"]
 
 
 def judge(cells: Sequence[StoredCell | DamagedCell]) -> Findings:
@@ -56,15 +56,35 @@ def _called(cell: StoredCell | DamagedCell, hosts: Hosts) -> StoredCell | Damage
 def merge(cells: Iterable[JudgedCell], hosts: Hosts | None = None) -> Findings:
     """The findings of all cells from those of each, in the order of the cells."""
     cells = list(cells)
+    joined = join({name: [cell.gathered[name] for cell in cells if name in cell.gathered] for name in TABLES})
     findings = Findings(hosts=hosts.rows if hosts else ())
-    for name, table in TABLES.items():
+    for name in TABLES:
         rows = getattr(findings, name)
         for cell in cells:
             rows += getattr(cell.findings, name)
-        if table.joined_by:
-            rows += named(table.joined_by)([cell.gathered[name] for cell in cells if name in cell.gathered])
+        rows += getattr(joined, name)
     findings.traces += [cell.traces for cell in cells if cell.traces is not None]
-    findings.speedup[:] = with_contexts(findings.speedup, findings.contexts)
-    findings.trials[:] = with_contexts(findings.trials, findings.contexts)
-    withdraw(findings)
+    Across(joined).finish(findings)
     return findings
+
+
+def join(gathered: Mapping[str, list[Any]]) -> Findings:
+    """The rows over several cells, of what each had to say in them, by table."""
+    findings = Findings()
+    for name, table in TABLES.items():
+        if table.joined_by:
+            getattr(findings, name).extend(named(table.joined_by)(gathered.get(name, [])))
+    return findings
+
+
+class Across:
+    """What the rows over several cells change in those of each."""
+
+    def __init__(self, joined: Findings) -> None:
+        self._contexts, self._curves = joined.contexts, Checked(joined.controls)
+
+    def finish(self, findings: Findings) -> None:
+        """Put it into rows of some cells, or of all."""
+        findings.speedup[:] = with_contexts(findings.speedup, self._contexts)
+        findings.trials[:] = with_contexts(findings.trials, self._contexts)
+        self._curves.withdraw(findings)

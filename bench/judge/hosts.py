@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench.judge.measure.case import Profile
 from bench.judge.measure.intervals import CONFIDENCE, Estimate, satterthwaite, t_quantile
@@ -137,7 +137,7 @@ def _result(gaps: Sequence[_Gap]) -> tuple[str, _Gap | None, int]:
 
 def _row(own: Origin, leader: str, result: str, gap: _Gap | None, compared: int, cells: Sequence[str],
          pooled: bool) -> Host:  # fmt: skip
-    figures = {}
+    figures: dict[str, Any] = {}
     if gap is not None:
         low, high = (math.exp(min(end, 700.0)) for end in gap.ends())
         figures = {"step_ratio": math.exp(gap.log_ratio), "ci_low": low, "ci_high": high, "width": gap.width,

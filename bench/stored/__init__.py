@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -18,13 +19,14 @@ from bench.children import children
 from bench.errors import UserError
 from bench.host.cpus import available_cpus
 from bench.judge import merge
-from bench.judge.cell import JudgedCell, Profile, Profiles
+from bench.judge.cell import Profiles
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.facts import load_facts
+from bench.judge.claims.relevant import Relevant
 from bench.judge.claims.sheet import read_sheet
 from bench.judge.claims.verdicts import judge_claims
 from bench.judge.findings import Findings
-from bench.judge.hosts import part
+from bench.judge.hosts import Hosts, part
 from bench.judge.kernels.findings import judge_kernels
 from bench.judge.tables.claims import Verdict
 from bench.judge.traces import Traces
@@ -33,9 +35,10 @@ from bench.plan.model_words import words_of
 from bench.records.cells import has_table, whole_cells
 from bench.records.kernels import kernel_folders
 from bench.stored.chosen import EVERYTHING, Chosen
-from bench.stored.judging import Judging, judge_here, take
+from bench.stored.judging import Judging, judge_here, lighten_here, take
 from bench.stored.kept import Kept, Share, identity_digest, prices_digest
 from bench.stored.origins import origin_of
+from bench.stored.streamed import Light, Streamed, light
 
 ALL = "all"
 """Every sheet of configs/claims."""
@@ -49,6 +52,8 @@ FEWEST_A_PROCESS = 24
 MOST_PROCESSES = 8
 MOST_TRACED = 1000
 """Cells of a folder up to which a reader can look into each: their tokens take more room than all that is judged."""
+MANY = 2000
+"""Cells of a folder above which a report holds no more of them than it needs."""
 CHUNK = 8
 """Cells handed over at once: enough to make the handing over cheap, few enough that all processes end together."""
 
@@ -60,6 +65,8 @@ class Judged(NamedTuple):
     claims: list[Verdict]
     faults: tuple[str, ...] = ()
     """A sentence on each entry of a sheet that cannot be judged."""
+    many: Streamed | None = None
+    """All that was found, where there are too many cells to hold it; `findings` has that of a few then."""
 
 
 def judged(results: Path, claims: str, chosen: Chosen = EVERYTHING, traces: bool = True) -> Judged:
@@ -69,18 +76,29 @@ def judged(results: Path, claims: str, chosen: Chosen = EVERYTHING, traces: bool
     cannot be read, and for a name that no cell has.
     """
     sheet, faults = read_sheets(claims)
-    findings = findings_of(results, chosen, traces)
-    return Judged(findings, judge_claims(sheet, findings, load_facts(CONFIGS / "facts")), tuple(faults))
+    facts = load_facts(CONFIGS / "facts")
+    folders = whole_cells(results) if traces else []
+    if len(folders) <= MANY:
+        findings = findings_of(results, chosen, traces)
+        return Judged(findings, judge_claims(sheet, findings, facts), tuple(faults))
+    many = stream_stored(folders, Relevant(sheet, facts.names), chosen)
+    kernels = _kernels(results, chosen)
+    judge_kernels(many.light, kernels)
+    return Judged(judge_kernels(many.shown(), kernels), judge_claims(sheet, many.light, facts), tuple(faults), many)
 
 
 def findings_of(results: Path, chosen: Chosen = EVERYTHING, traces: bool = False) -> Findings:
     """The findings of a results folder alone. Raises `UserError` as `judged` does."""
-    folders, kernels = whole_cells(results), kernel_folders(results)
-    if chosen.machine:
-        kernels = [folder for folder in kernels if folder.parent.name in chosen.machine]
+    folders = whole_cells(results)
+    stored = judge_stored(folders, traces=traces and len(folders) <= MOST_TRACED, chosen=chosen)
+    return judge_kernels(stored, _kernels(results, chosen))
+
+
+def _kernels(results: Path, chosen: Chosen) -> list[Path]:
+    """The kernel records that are asked for: they are of no model and no method."""
     if chosen.model or chosen.method:
-        kernels = []
-    return judge_kernels(judge_stored(folders, traces=traces and len(folders) <= MOST_TRACED, chosen=chosen), kernels)
+        return []
+    return [one for one in kernel_folders(results) if not chosen.machine or one.parent.name in chosen.machine]
 
 
 def sheets(claims: str) -> list[Claim]:
@@ -120,39 +138,73 @@ def judge_stored(folders: Sequence[Path], processes: int | None = None, traces: 
     A damaged cell is a row of the table of cells. What many cells said before is not judged again. Raises `UserError`
     for a chosen name that no cell has.
     """
+    begun = _begin(folders, processes, traces)
+    judged = {folder: share.judged for folder, share in begun.profiles.items()}
+    rest = [folder for folder in folders if folder not in judged]
+    for folder, (_, share) in zip(rest, _spread(begun.count, begun.judging, rest), strict=True):
+        assert share is not None, "only profiles are asked for among others"
+        judged[folder] = share.judged
+    if begun.judging.keeps:
+        Kept().forget_others()
+    findings = merge(chosen.of([judged[folder] for folder in folders]), begun.hosts)
+    findings.traces[:] = _with_words(findings.traces)
+    return findings
+
+
+def stream_stored(folders: Sequence[Path], relevant: Relevant, chosen: Chosen = EVERYTHING,
+                  processes: int | None = None) -> Streamed:  # fmt: skip
+    """The same of very many cells, of which no more is held than `relevant` asks for. Raises `UserError`, too."""
+    begun = _begin(folders, processes)
+    found = Streamed(begun.hosts, chosen)
+    judging = replace(begun.judging, relevant=relevant)
+    rest = [folder for folder in folders if folder not in begun.profiles]
+    with ExitStack() as stack:
+        if begun.count < 2:
+            lights: Iterator[Light] = map(judging.light_of, rest)
+        else:
+            pool = stack.enter_context(children(begun.count, partial(take, judging)))
+            lights = pool.map(lighten_here, rest, chunksize=CHUNK)
+        for folder in folders:
+            share = begun.profiles.get(folder)
+            found.add(light(share, relevant) if share is not None else next(lights))
+    if judging.keeps:
+        Kept().forget_others()
+    found.end()
+    return found
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """The profiles, judged, and how all other cells are: by their curves, and under the names of their hosts."""
+
+    count: int
+    """Processes that share the work."""
+    profiles: Mapping[Path, Share]
+    hosts: Hosts
+    judging: Judging
+
+
+def _begin(folders: Sequence[Path], processes: int | None, traces: bool = False) -> _Begun:
     keeps = len(folders) >= FEWEST_KEPT and not os.environ.get(NO_CACHE)
     count = processes or min(available_cpus(), MOST_PROCESSES, len(folders) // FEWEST_A_PROCESS)
     # Only a cell with timed steps has a step-cost curve, and a contrast is judged against all curves there are.
     first = [folder for folder in folders if has_table(folder, "steps")]
     alone = Judging(keeps=keeps, traces=traces)
     found = dict(zip(first, _spread(count, alone, first), strict=True))
-    origins = {folder: origin_of(folder) for folder in folders}
-    hosts = part(origins.values(), [share.profile for _, share in found.values() if share and share.profile])
-    apart = [folder for folder in first if origins[folder] in hosts.names]
+    profiles = [share.profile for _, share in found.values() if share and share.profile]
+    hosts = part(map(origin_of, folders), profiles)
+    apart = [folder for folder in first if hosts.names and origin_of(folder) in hosts.names]
     found |= zip(apart, _spread(count, replace(alone, names=hosts.names), apart), strict=True)
-    judged: dict[Path, JudgedCell] = {}
-    profiles: list[Profile] = []
+    shares = {folder: share for folder, (_, share) in found.items() if share is not None}
     keys: dict[bytes, list[str]] = {}
-    for folder, (key, share) in found.items():
-        if share is not None:
-            judged[folder] = share.judged
-            if share.profile is not None:
-                profiles.append(share.profile)
-                keys.setdefault(identity_digest(share.profile.identity), []).append(key)
-    rest = [folder for folder in folders if folder not in judged]
-    prices = {identity: prices_digest(found) for identity, found in keys.items()}
+    for key, share in found.values():
+        if share is not None and share.profile is not None:
+            keys.setdefault(identity_digest(share.profile.identity), []).append(key)
+    prices = {identity: prices_digest(those) for identity, those in keys.items()}
+    curves = Profiles(share.profile for share in shares.values() if share.profile is not None)
     # A profile that was written meanwhile has no key, and what it priced none that would say so.
-    priced = Judging(
-        Profiles(profiles), prices, keeps and all(chain(*keys.values())), traces, of_profiles=False, names=hosts.names
-    )
-    for folder, (_, share) in zip(rest, _spread(count, priced, rest), strict=True):
-        assert share is not None, "only profiles are asked for among others"
-        judged[folder] = share.judged
-    if keeps:
-        Kept().forget_others()
-    findings = merge(chosen.of([judged[folder] for folder in folders]), hosts)
-    findings.traces[:] = _with_words(findings.traces)
-    return findings
+    safe = keeps and all(chain(*keys.values()))
+    return _Begun(count, shares, hosts, Judging(curves, prices, safe, traces, of_profiles=False, names=hosts.names))
 
 
 def _with_words(traces: Sequence[Traces]) -> list[Traces]:

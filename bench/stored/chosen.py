@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bench.errors import UserError, nearest
@@ -23,14 +23,22 @@ class Chosen:
 
     def of(self, cells: Sequence[JudgedCell]) -> list[JudgedCell]:
         """The cells that are asked for. Raises `UserError` for a name that no cell has."""
-        for name, wanted in self._asked():
-            known = {_name(row, name) for cell in cells for row in cell.findings.cells} - {""}
+        self.check(row for cell in cells for row in cell.findings.cells)
+        return [cell for cell in cells if all(map(self.keeps, cell.findings.cells))]
+
+    def check(self, rows: Iterable[Cell]) -> None:
+        """Raise `UserError` for a name that none of some cells has."""
+        if not any(wanted for _, wanted in self._asked()):
+            return
+        told = [tuple(_name(row, name) for name, _ in self._asked()) for row in rows]
+        for place, (name, wanted) in enumerate(self._asked()):
+            known = {names[place] for names in told} - {""}
             for word in wanted:
                 if word not in known:
                     raise UserError(f"no stored cell has the {name} '{word}'; {nearest(word, known)}")
-        return [cell for cell in cells if all(map(self._keeps, cell.findings.cells))]
 
-    def _keeps(self, row: Cell) -> bool:
+    def keeps(self, row: Cell) -> bool:
+        """Whether a cell is asked for."""
         return all(not wanted or _name(row, name) in wanted or (name == "method" and row.kind == PROFILE)
                    for name, wanted in self._asked())  # fmt: skip
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.judge.cell import JudgedCell, Profiles, identity
+from bench.judge.claims.relevant import Relevant
 from bench.judge.damage import judge_curves, judge_whole, with_traces
 from bench.judge.hosts import Origin
 from bench.judge.tables.cell import DAMAGED
 from bench.records.cells import DamagedCell, StoredCell, read_cell
 from bench.stored.kept import NOTHING, Kept, Share, identity_digest, key_of, packed, unpacked
 from bench.stored.origins import origin_of
+from bench.stored.streamed import Light, light
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Judging:
     of_profiles: bool = True
     names: Mapping[Origin, str] = field(default_factory=dict[Origin, str])
     """What a machine is called on whose make's name other hosts stand."""
+    relevant: Relevant | None = None
+    """The rows that are held of each cell, where there are very many."""
 
     def share_of(self, folder: Path, key: str, found: Share | bytes | None) -> tuple[str, Share | None]:
         """Key and share of what `found` gave. One that holds anything but rows is judged in its place."""
@@ -54,15 +58,20 @@ class Judging:
         share = self._judged(cell)
         if not key or share is None:
             return key, share
-        if (
-            key_of(folder, self.traces, name) != key
-        ):  # written meanwhile, and nobody knows which of the two was read
+        if key_of(folder, self.traces, name) != key:  # written meanwhile, and nobody knows which of the two was read
             return "", share
         # One that cannot be read or judged may be the next time: memory or the system may have been short.
         if isinstance(cell, StoredCell) and all(row.state != DAMAGED for row in share.judged.findings.cells):
             mine = NOTHING if self.of_profiles else identity_digest(identity(cell))
             Kept().store(key, packed(share), mine, self.prices.get(mine, NOTHING))
         return key, share
+
+    def light_of(self, folder: Path) -> Light:
+        """What is held of a cell among very many. Not for profiles."""
+        assert self.relevant is not None, "whoever holds little says what"
+        _, share = self.share_of(folder, *self.found(folder))
+        assert share is not None, "only profiles are asked for among others"
+        return light(share, self.relevant)
 
     def _judged(self, cell: StoredCell | DamagedCell) -> Share | None:
         if not self.of_profiles:
@@ -89,3 +98,8 @@ def take(judging: Judging) -> None:
 def judge_here(folder: Path) -> tuple[str, Share | bytes | None]:
     """A cell, judged as this process was told to."""
     return _CHOSEN[0].found(folder)
+
+
+def lighten_here(folder: Path) -> Light:
+    """The same, with no more than is held of it among very many."""
+    return _CHOSEN[0].light_of(folder)

@@ -7,7 +7,7 @@ where it ran beside the profile. It does not know why two costs differ, and no m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -183,16 +183,22 @@ def _sentence(worst: Comparison, severity: str, compared: int, ends: tuple[float
     return f"{far}, so nothing is priced by this curve; run {again}"
 
 
-def withdraw(findings: Findings) -> None:
-    """Void the costs of every curve whose check failed, the predictions that rest on it, and the profile itself."""
-    mine = {(row.machine, row.cell): row for row in findings.controls if row.control == NAME}
-    why = {cell: f"{row.control}: {row.sentence}" for cell, row in mine.items() if row.severity == VOID}
-    wary = {cell for cell, row in mine.items() if row.severity == WARNING}
-    findings.step_cost[:] = [_voided(row, why.get((row.machine, row.cells[0]))) for row in findings.step_cost]
-    findings.predictions[:] = [_voided(row, why.get((row.machine, row.predicted_from))) for row in findings.predictions]
-    findings.cells[:] = [_voided(row, why.get((row.machine, row.cell))) for row in findings.cells]
-    findings.cells[:] = [changed(row, warnings=row.warnings + 1) if (row.machine, row.cell) in wary else row
-                         for row in findings.cells]  # fmt: skip
+class Checked:
+    """What the checks of all curves say, for the rows that rest on one."""
+
+    def __init__(self, controls: Iterable[ControlRow]) -> None:
+        mine = {(row.machine, row.cell): row for row in controls if row.control == NAME}
+        self._why = {cell: f"{row.control}: {row.sentence}" for cell, row in mine.items() if row.severity == VOID}
+        self._wary = {cell for cell, row in mine.items() if row.severity == WARNING}
+
+    def withdraw(self, findings: Findings) -> None:
+        """Void the costs of every curve whose check failed, the predictions that rest on it, and the profile itself."""
+        why, rows = self._why, findings
+        rows.step_cost[:] = [_voided(row, why.get((row.machine, row.cells[0]))) for row in rows.step_cost]
+        rows.predictions[:] = [_voided(row, why.get((row.machine, row.predicted_from))) for row in rows.predictions]
+        rows.cells[:] = [_voided(row, why.get((row.machine, row.cell))) for row in rows.cells]
+        rows.cells[:] = [changed(row, warnings=row.warnings + 1) if (row.machine, row.cell) in self._wary else row
+                         for row in rows.cells]  # fmt: skip
 
 
 def _voided(row: R, reason: str | None) -> R:

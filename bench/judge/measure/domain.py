@@ -107,10 +107,13 @@ def answers_of(case: Case) -> Answers | None:
 def domain_rows(found: Sequence[Answers]) -> list[Domain]:
     """One row for each cell, signal and window, window 0 first."""
     rows: list[Domain] = []
+    alike: dict[str, list[Answers]] = {}
+    for answers in found:
+        alike.setdefault(answers.like, []).append(answers)
     for answers in found:
         if not answers.scores(np.zeros(len(answers.keys))).enough:
             continue
-        for signal in _signals(answers, found):
+        for signal in _signals(answers, alike[answers.like]):
             rows += [_row(answers, signal, window) for window in (0, *WINDOWS)]
     return rows
 
@@ -135,12 +138,14 @@ def _signal(answers: Answers, name: str) -> Signal:
 
 
 def _references(answers: Answers, others: Iterable[Answers]) -> dict[str, Answers]:
-    """Drafters without tuning that guessed at the same answers, by name, in the order of these answers."""
+    """Drafters without tuning that guessed at the same answers, by name, in the order of these answers.
+
+    `others` are those of equal conditions.
+    """
     found: dict[str, Answers] = {}
     for other in others:
         known = {key: place for place, key in enumerate(other.keys)}
-        same = other.like == answers.like and known.keys() >= {*answers.keys}
-        if other.tuned or not other.steady or not same:
+        if other.tuned or not other.steady or not known.keys() >= {*answers.keys}:
             continue
         places = [known[key] for key in answers.keys]
         values = {key: tuple(columns[place] for place in places) for key, columns in other.values.items()}

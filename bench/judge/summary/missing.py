@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from bench.judge.findings import Findings
 from bench.judge.tables.cell import DAMAGED, Cell
 
-NO_CELLS, DAMAGE, FAILED, UNSUPPORTED, VOIDED, SHEET, HOSTS = KINDS = (
-    "no cells", "damaged", "failed", "unsupported", "void", "sheet", "hosts",
+NO_CELLS, DAMAGE, FAILED, UNSUPPORTED, VOIDED, SHEET, HOSTS, LEFT_OUT = KINDS = (
+    "no cells", "damaged", "failed", "unsupported", "void", "sheet", "hosts", "left out",
 )  # fmt: skip
 TO_MEND = (NO_CELLS, DAMAGE, SHEET)
 """Kinds that make a report incomplete; the others are what a sweep may well end with."""

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import yaml
 
 from bench.judge.traces import Columns, Trace, Traces
+from bench.machine_name import make_of
 from bench.plain_text import plain_lines, plain_text
 
 EMITS = ("stream", "position", "token", "round", "kind")
@@ -32,7 +33,7 @@ def panel(traces: Traces) -> dict[str, Any]:
     return {
         "machine": plain_text(traces.machine), "cell": plain_text(traces.cell),
         "config": plain_lines(yaml.dump(dict(traces.config), Dumper=DUMPER, sort_keys=True, allow_unicode=True)),
-        "folder": "/".join(quote(part) for part in (traces.machine, traces.cell)),
+        "folder": "/".join(quote(part) for part in (make_of(traces.machine), traces.cell)),
         "files": [*PLAIN_FILES, *(f"{name}.csv.gz" for name in traces.files)],
         "runs": {name: _plain(traces.runs[name]) for name in RUNS if name in traces.runs}, "all_runs": traces.all_runs,
         "shown": [_run(one, int(starts.get(one.run, 0))) for one in traces.shown], "pairs": traces.pairs,

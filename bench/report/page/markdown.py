@@ -5,7 +5,7 @@ Knows nothing about records: where a cell's files lie, or how a number was obtai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.children import children
+from bench.judge.columns import changed
 from bench.judge.summary import Summary
-from bench.judge.tables.claims import MEANINGS
+from bench.judge.tables.claims import MEANINGS, Verdict
 from bench.plain_text import markdown
 from bench.report.figures.drawing import load_drawing, started
 from bench.report.html.page import Place, write_page
@@ -34,6 +35,8 @@ TEMPLATES = Path(__file__).parent
 PAGE = "report.md"
 MOST_PROCESSES = 3
 """There are a dozen figures, and the parent has its own work."""
+MOST_IDS = 1000
+"""Of the cells that a verdict rests on, where there are so many that no page has them all."""
 ENOUGH_ROWS = 2000
 """With fewer, the tables are written before a child process has begun."""
 
@@ -41,13 +44,14 @@ ENOUGH_ROWS = 2000
 def write_report(
     findings: Any, claims: Sequence[Row], out: Path, figures: bool = True, processes: int = 1,
     summary: Summary | None = None, results: Path | None = None,
+    csv: Callable[[Path], list[Path]] | None = None,
 ) -> list[Path]:  # fmt: skip
     """Writes the report into the folder `out`, making it, and returns the paths of all files written.
 
     `findings` has a list of rows a table of `bench.judge.tables`; one that is absent counts as empty. `claims` are the
     judged claims. With several `processes` at hand, some of them draw. Without figures, those of an earlier report stay
     as they are and the page does not show them. `summary` is what both pages begin with, `results` the folder of the
-    records, to which `index.html` leads.
+    records, to which `index.html` leads. `csv` writes the CSV files where `findings` has not all rows of them.
     Raises UserError when `out` cannot be written.
     """
     out = Path(out)
@@ -56,15 +60,23 @@ def write_report(
         tables = Ordered(findings)
         index = CellIndex.of(tables)
         drawings = started(tables, claims, index, out / "figures", pool) if figures else list
-        written = write_tables(tables, claims, out) + write_printed(tables, claims, index, out)
+        written = csv(out) if csv else write_tables(tables, claims, out)
+        claims = [_of_few_cells(row) for row in claims] if csv else claims
+        written += write_printed(tables, claims, index, out)
         contents = _contents(tables, claims, index, summary)
         traces = getattr(findings, "traces", None) or []
-        texts = {one.stem: one.read_text("utf-8") for one in written if one.suffix == ".csv" and one.parent == out}
+        whole = [one for one in written if one.suffix == ".csv" and one.parent == out and not csv]
+        texts = {one.stem: one.read_text("utf-8") for one in whole}
         written.append(write_page(tables, claims, traces, out, Place.of(results, out), summary, texts))
         drawn: list[Path] = drawings()
     shown = {path.stem for path in drawn if path.suffix == ".svg" and path.parent == out / "figures"}
     page = write_file(out / PAGE, _rendered(contents, shown))
     return [page, *written, *drawn]
+
+
+def _of_few_cells(row: Row) -> Row:
+    """A verdict with no more ids of cells than a page can hold; the CSV file has all."""
+    return changed(row, cells=row.cells[:MOST_IDS]) if isinstance(row, Verdict) and len(row.cells) > MOST_IDS else row
 
 
 def _pool(findings: Any, processes: int) -> AbstractContextManager[Executor | None]:

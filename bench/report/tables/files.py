@@ -9,7 +9,8 @@ from pathlib import Path
 from bench.errors import UserError
 
 
-def _refusal(path: Path, error: OSError) -> UserError:
+def refusal(path: Path, error: OSError) -> UserError:
+    """What to say where the report cannot be written."""
     return UserError(
         f"the report cannot be written to '{path}' ({error.strerror or error}): "
         f"free that path, or name another folder with `python -m bench report reports=FOLDER`"
@@ -26,7 +27,7 @@ def open_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise _refusal(folder, error) from error
+        raise refusal(folder, error) from error
 
 
 def write_file(path: Path, content: str | bytes) -> Path:
@@ -41,7 +42,7 @@ def write_file(path: Path, content: str | bytes) -> Path:
         os.replace(partial, path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise _refusal(path, error) from error
+        raise refusal(path, error) from error
     return path
 
 
@@ -50,4 +51,4 @@ def remove_file(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise _refusal(path, error) from error
+        raise refusal(path, error) from error

@@ -1,0 +1,102 @@
+"""Very many cells: the same rows and the same verdicts as ever, of which few are held."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import bench.stored
+from bench import cli, reporting
+from bench.errors import UserError
+from bench.report import write_report
+from bench.report.tables.streamed_files import write_streamed
+from bench.stored import judged, streamed
+from bench.stored.chosen import Chosen
+from tests.bench.test_stored import root  # noqa: F401, a fixture
+from tests.scale.copies import make
+
+CELLS = 40
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scale") / "results"
+    make(folder, CELLS)
+    shutil.rmtree(folder / ".files")
+    return folder
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.stored, "MANY", 3)
+    monkeypatch.setattr(streamed, "SHOWN", 20)
+    monkeypatch.setattr(streamed, "BATCH", 7)
+
+
+def tables(folder: Path) -> dict[str, list[dict[str, str]]]:
+    return {path.stem: list(csv.DictReader(path.open())) for path in sorted(folder.glob("*.csv"))}
+
+
+def written(results: Path, out: Path) -> dict[str, list[dict[str, str]]]:
+    """The report's CSV files, without the cost of its figures."""
+    found = judged(results, "all")
+    csv_files = partial(write_streamed, found.many, found.findings, 1, found.claims) if found.many else None
+    write_report(found.findings, found.claims, out, figures=False, csv=csv_files)
+    return tables(out)
+
+
+@pytest.mark.parametrize("of", ["copies", "root"])
+def test_every_row_is_written_and_every_verdict_the_same(tmp_path: Path, of: str,
+                                                         request: pytest.FixtureRequest) -> None:  # fmt: skip
+    results = request.getfixturevalue(of)
+    few = written(results, tmp_path / "few")
+    request.getfixturevalue("many")
+    found = written(results, tmp_path / "many")
+    assert few["claims"] == found["claims"] and list(few) == list(found)
+    for name, rows in few.items():
+        assert sorted(map(str, rows)) == sorted(map(str, found[name])), name
+    machines = [row["machine"] for row in found["cells"]]
+    assert machines == sorted(machines)
+
+
+def test_a_page_is_bounded_and_says_what_it_leaves_out(tmp_path: Path, copies: Path, many: None,
+                                                       capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    cli.main(["report", f"results={copies}", f"reports={tmp_path}"])
+    said = " ".join(capsys.readouterr().out.split())
+    words = f"show 20 of {CELLS} cells, the first of each arm"
+    assert words in said and words in (tmp_path / "report.md").read_text()
+    shown = judged(copies, "all").findings
+    arms = {(row.machine, row.build, row.model, row.kind, row.state, row.short) for row in shown.cells}
+    every = judged(copies, "all").many
+    assert every is not None and every.cells == CELLS and len(every.light.cells) == CELLS
+    assert arms == {(row.machine, row.build, row.model, row.kind, row.state, row.short) for row in every.light.cells}
+    assert len(shown.cells) == 20 and (tmp_path / "index.html").stat().st_size < 2_000_000
+
+
+def test_the_first_screen_counts_all(copies: Path, many: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = reporting.summary_of(judged(copies, "all"))
+    monkeypatch.setattr(bench.stored, "MANY", 10**9)
+    few = reporting.summary_of(judged(copies, "all"))
+    assert found.machines == few.machines and found.evidence == few.evidence and found.headlines == few.headlines
+    assert [one for one in found.missing if one.kind != "left out"] == list(few.missing)
+
+
+def test_names_are_asked_for_as_ever(copies: Path, many: None) -> None:
+    found = judged(copies, "all", Chosen(machine=("h200",)))
+    assert found.many is not None and 0 < found.many.cells < CELLS
+    assert {row.machine for row in found.many.light.cells} == {"h200"}
+    with pytest.raises(UserError, match="no stored cell has the machine 'h20'; did you mean 'h200'"):
+        judged(copies, "all", Chosen(machine=("h20",)))
+
+
+def test_the_file_of_the_rows_goes_with_them(copies: Path, many: None, tmp_path: Path,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = judged(copies, "all")
+    assert [path.name[:10] for path in tmp_path.iterdir()] == ["pti-bench-"]
+    del found
+    assert not list(tmp_path.iterdir())
