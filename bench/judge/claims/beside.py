@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from bench.errors import UserError
@@ -26,6 +27,8 @@ KEYS = ("says", "table", "scope", "over", "column")
 STATIC = "kernel_resources"
 STATIC_SCOPE = ("kernel", "format", "arch")
 STATIC_COLUMN = "vector_bound"
+MOST_TOLD = 100
+"""Ratios of one entry: the first ones, where there are more."""
 SAME = ("machine", "model", "quantization")
 """What two rows share of which one is divided by the other: each is a ratio to plain decoding by stock there."""
 
@@ -80,12 +83,15 @@ def _found(entry: Mapping[str, Any], findings: Tables, names: Names) -> list[tup
     """Rows with their figure and its ends; with `over`, over that of the row of the same model on the same machine."""
     rows = _rows(entry, findings, names)
     if "over" not in entry:
-        return rows
-    below = _rows(entry["over"], findings, names)
-    return [
-        ({**row, "cells": cells([row, other]), "lossless": _worst(row, other)}, quotient(ends, under))
-        for row, ends in rows for other, under in below if all(row.get(key) == other.get(key) for key in SAME)
-    ]  # fmt: skip
+        return rows[:MOST_TOLD]
+    below: dict[tuple[Any, ...], list[tuple[Row, Ends]]] = {}
+    for other, under in _rows(entry["over"], findings, names):
+        below.setdefault(tuple(other.get(key) for key in SAME), []).append((other, under))
+    pairs = ((row, ends, other, under) for row, ends in rows
+             for other, under in below.get(tuple(row.get(key) for key in SAME), ()))  # fmt: skip
+    # Very many cells of one arm make a sentence that nobody reads, and as many pairs as their square.
+    return [({**row, "cells": cells([row, other]), "lossless": _worst(row, other)}, quotient(ends, under))
+            for row, ends, other, under in islice(pairs, MOST_TOLD)]  # fmt: skip
 
 
 def _rows(part: Mapping[str, Any], findings: Tables, names: Names) -> list[tuple[Row, Ends]]:
