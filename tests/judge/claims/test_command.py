@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,12 @@ from bench.judge.findings import Findings
 from bench.plan.compose import compose_points
 from bench.plan.settings import Config
 from bench.run import step_times
+from pti_loop.generate.options import asked
 from pti_loop.parameters import declare, declared
 from tests.judge.claims.claim_findings import FACTS, ROOT, claim_of, verdict
 
-COMMAND = re.compile(r"`(python -m [^`]+)`")
+COMMAND = re.compile(r"`((?:python -m|make) [^`]+)`")
+CHECK, GENERATE = "make kernels-check", "python -m pti_loop generate"
 SHEETS = {path.stem: load_sheet(path) for path in sorted((ROOT / "configs" / "claims").glob("*.yaml"))}
 NOTHING = judge_claims([claim for sheet in SHEETS.values() for claim in sheet], Findings(), FACTS)
 PROFILE = ("step_cost", "memory", "bandwidth")
@@ -112,7 +115,9 @@ def test_every_not_run_names_a_command_that_the_planner_takes(row: dict[str, Any
         if command.startswith(SWEEP):
             assert planned(command)
         else:
-            assert command.startswith((KERNELS, "python -m kernels.static"))
+            assert command.startswith((KERNELS, CHECK, GENERATE, "python -m kernels.static"))
+            if command.startswith(GENERATE):
+                assert asked(command.removeprefix(GENERATE).split()).streams == 4
 
 
 @pytest.mark.parametrize("command", sorted({command for row in NOTHING for command in COMMAND.findall(row["reason"])
@@ -121,8 +126,11 @@ def test_kernel_commands_name_what_there_is(command: str) -> None:
     from kernels import variants
     from kernels.bench import parse, shapes_of
 
-    if command.startswith(KERNELS):
-        given = parse(command.removeprefix(KERNELS).split())
+    for start in (KERNELS, CHECK):
+        if not command.startswith(start):
+            continue
+        words = shlex.split(command.removeprefix(start))
+        given = parse(words if start == KERNELS else " ".join(words).removeprefix("ARGS=").split())
         assert set(given.variants.split(",")) <= set(variants.BY_NAME)
         assert set(given.formats.split(",")) <= {"Q8_0", "Q6_K", "Q5_K", "SSQ", "F16", "F32"}
         assert shapes_of(given.shapes) and all(int(one) >= 1 for one in given.streams.split(","))
