@@ -109,6 +109,7 @@ def collect_archive(path: Path, results: Path, name: str) -> Collected:
     """The cells of an archive, which is called `name` in sentences. Raises `UserError` for a file that is none."""
     if not is_archive(path):
         raise UserError(f"{name} is no archive of cells; `python -m bench pack CELLS.. -o FILE.tar.xz` makes one")
+    results.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".collect.", dir=results) as made:
         unpacked = unpack(path, Path(made))
         found = Collected(faults=[sentence.replace(str(path), name) for sentence in unpacked.faults])
