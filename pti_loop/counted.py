@@ -73,9 +73,9 @@ class CountedModel:
         self.n_vocab, self.end_tokens, self.n_nextn = inner.n_vocab, inner.end_tokens, inner.n_nextn
         self.weigh = inner.weigh
 
-    def tokenize(self, text: str) -> list[int]:
+    def tokenize(self, text: str, special: bool = False) -> list[int]:
         """As the engine's. Raises `EngineError` where it cannot."""
-        return self._inner.tokenize(text)
+        return self._inner.tokenize(text, special)
 
     def facts(self) -> Facts:
         """As the engine's."""

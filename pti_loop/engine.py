@@ -51,8 +51,12 @@ class ContextSpec:
     """States of a recurrent memory that are kept behind the newest one, so that so many tokens can be forgotten."""
     offload_kqv: bool = True
     """Whether the cache of offloaded layers lies on the GPU, too."""
+    op_offload: bool = True
+    """Whether a GPU computes large batches of layers whose weights the CPU holds."""
     hidden: bool = False
     """Keep the hidden state of every row of a decode, which nextn heads are fed with."""
+    ends: bool = False
+    """Leave the end-of-generation tokens their logits, so that an answer may end by itself."""
 
     def as_dict(self) -> Facts:
         """Plain values, for a record."""
@@ -78,7 +82,9 @@ class Context(Protocol):
         """
 
     def logits(self) -> NDArray[np.float32]:
-        """View of float32 (n_outputs, n_vocab), valid until the next decode. End-of-generation columns are -inf.
+        """View of float32 (n_outputs, n_vocab), valid until the next decode.
+
+        End-of-generation columns are -inf, unless the spec has `ends`.
 
         Raises `EngineError` when the last decode left none: it asked for no rows, or the engine's graph samples.
         """
@@ -203,8 +209,11 @@ class Model(Protocol):
     weigh: Weigh
     """The exponentials of a draw, as fast as this engine has them."""
 
-    def tokenize(self, text: str) -> list[int]:
-        """Token ids, with the model's own leading token where it wants one. Raises `EngineError` where it cannot."""
+    def tokenize(self, text: str, special: bool = False) -> list[int]:
+        """Token ids, with the model's own leading token where it wants one. Raises `EngineError` where it cannot.
+
+        What looks like a special token is text, unless `special`: in a chat template it is the token.
+        """
 
     def facts(self) -> Facts:
         """Layers, weights, and how many of the layers lie on a GPU (`layers_offloaded`)."""

@@ -88,22 +88,25 @@ class FakeModel:
     def __post_init__(self) -> None:
         self._bigrams = [np.random.default_rng([self.seed, other]).standard_normal((self.n_vocab, self.n_vocab))
                          for other in range(2)]  # fmt: skip
-        self._rows: dict[tuple[int, int, bool], NDArray[np.float32]] = {}
+        self._rows: dict[tuple[int, int, bool, bool], NDArray[np.float32]] = {}
         self.n_nextn = 1
         self.end_tokens: list[int] = [END]
         self.weigh = by_numpy
         self.busy_until_ns = 0
 
-    def row(self, token: int, state: int, other: bool = False) -> NDArray[np.float32]:
-        """Logits float32 (n_vocab,) behind a token that left this state, not to be written to; or another model's."""
-        key = (0, 0, other) if self.faults.deaf else (token, state, other)
+    def row(self, token: int, state: int, other: bool = False, ends: bool = False) -> NDArray[np.float32]:
+        """Logits float32 (n_vocab,) behind a token that left this state, not to be written to; or another model's.
+
+        With `ends` the end-of-generation tokens have theirs.
+        """
+        key = (0, 0, other, ends) if self.faults.deaf else (token, state, other, ends)
         if key not in self._rows:
             if len(self._rows) >= _MOST_ROWS:
                 self._rows.clear()
             own = np.random.default_rng([self.seed, other, key[1]]).standard_normal(self.n_vocab)
             row = self.spread * (_OF_TOKEN * self._bigrams[other][key[0] % self.n_vocab] + _OF_STATE * own)
             row = np.round(row * self.steps) / self.steps if self.steps else row
-            row[self.end_tokens] = -np.inf
+            row[[] if ends else self.end_tokens] = -np.inf
             self._rows[key] = row.astype(np.float32)
         return self._rows[key]
 
@@ -127,8 +130,8 @@ class FakeModel:
     def now_ns(self, value: int) -> None:
         self.ticks[0] = value
 
-    def tokenize(self, text: str) -> list[int]:
-        """One token a byte, folded into the vocabulary."""
+    def tokenize(self, text: str, special: bool = False) -> list[int]:
+        """One token a byte, folded into the vocabulary; there are no special ones in a text."""
         return [byte % self.n_vocab for byte in text.encode()]
 
     def context(self, spec: ContextSpec) -> FakeContext:
@@ -231,7 +234,7 @@ class FakeContext:
     def _logits_of(self, held: Held, width: int) -> NDArray[np.float32]:
         faults = self.model.faults
         wrong = bool(faults.wrong_from_width) and width >= faults.wrong_from_width
-        logits = self.model.row(held.token, held.state, wrong)
+        logits = self.model.row(held.token, held.state, wrong, self.spec.ends)
         if faults.noise:
             moved = np.random.default_rng([width, held.state]).uniform(-0.5, 0.5, self.n_vocab)
             logits = logits + (faults.noise * moved).astype(np.float32)
@@ -326,7 +329,7 @@ class FakeHead(FakeContext):
         """Logits behind a token that came after this state."""
         state = advance(before, [token])
         bad = np.random.default_rng([state, 1]).random() < self.model.faults.bad_head
-        return self.model.row(token, state, bad)
+        return self.model.row(token, state, bad, self.spec.ends)
 
     def hidden(self) -> NDArray[np.float32]:
         """Float32 (n_outputs, 3): the state behind each output row, until the next decode."""

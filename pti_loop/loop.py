@@ -5,19 +5,24 @@ It knows nothing about which method is running, and nothing about benchmarks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import nan
 
 from pti_loop.drafter import Drafter, Source
-from pti_loop.engine import Context, EngineError, prefill
+from pti_loop.engine import Context, EngineError, Unsupported, prefill
 from pti_loop.ledger import Trace
 from pti_loop.sampling import Choice, Sampler
 from pti_loop.settings import Settings
 
 AT_ONCE = 1 << 18
 """Logits whose argmax, of all rows together, costs no more than a second call for a second row would."""
+NO_TEXT: Sequence[int] = ()
 Key = tuple[int, int, int]
 """Of a draw: (answer, twin, position in the answer)."""
+
+
+Reader = Callable[[int, Key, Sequence[int]], Choice]
+"""Draws at an output row with a key, behind a text."""
 
 
 class Guesses:
@@ -73,7 +78,9 @@ class Decoder:
         self.lazy_ns = lazy_ns
         """What the engine pays inside a decode for a copy that was made before it, as `state_probe` measured it."""
         self.clock = ctx.clock
-        self._on_backend = ctx.spec.sampler == "backend" and sampler.temperature == 0
+        self._on_backend = ctx.spec.sampler == "backend" and sampler.is_argmax
+        self.ends = frozenset(settings.ends)
+        """Tokens that end an answer; none where they are not drawn at all."""
 
     def prefill(self, prompt: Sequence[int], sequence: int, answer: int = 0,
                 watch: Callable[[int, int], None] | None = None) -> int:  # fmt: skip
@@ -93,7 +100,7 @@ class Decoder:
 
         began = self.clock()
         self.trace.n_prompt_evaluated += prefill(self.ctx, prompt, sequence, timed if watch else None)
-        token = self.draws([(answer, 0, 0)])[0].token
+        token = self._first(answer, prompt)
         self.trace.prefill_ns += self.clock() - began - watched
         self.trace.draft_prefill_ns += watched
         self.trace.emit(answer, 0, token, "prefill")
@@ -113,42 +120,62 @@ class Decoder:
         drafter.begin(text, n_prompt)
         self.trace.draft_prefill_ns += self.clock() - began
 
-    def draws(self, keys: Sequence[Key]) -> list[Choice]:
-        """One draw for each output row of the last decode."""
-        if self.sampler.temperature == 0:
-            return [Choice(token, nan) for token in self.ctx.greedy()]
-        return [self.sampler.draw(row, *key) for row, key in zip(self.ctx.logits(), keys, strict=True)]
+    def _first(self, answer: int, prompt: Sequence[int]) -> int:
+        """The token of the prefill, which ends no answer."""
+        if not self.ends:
+            return self.draws([(answer, 0, 0)], [prompt])[0].token
+        return self.sampler.draw(self.ctx.logits()[0], answer, 0, 0, prompt).token
 
-    def reader(self) -> Callable[[int, Key], Choice]:
+    def draws(self, keys: Sequence[Key], texts: Sequence[Sequence[int]] | None = None) -> list[Choice]:
+        """One draw for each output row of the last decode, behind its text: prompt and answer before it.
+
+        Raises `Unsupported` where the sampler reads texts, and the method tells none.
+        """
+        if self.sampler.is_argmax:
+            return [Choice(token, nan) for token in self.ctx.greedy()]
+        if texts is None:
+            if self.sampler.reads_text:
+                raise Unsupported("this method does not tell the text before its draws, and a penalty for repetition "
+                                  "reads it; leave the penalty out")  # fmt: skip
+            texts = [NO_TEXT] * len(keys)
+        draw = self.sampler.draw
+        return [draw(row, *key, text) for row, key, text in zip(self.ctx.logits(), keys, texts, strict=True)]
+
+    def reader(self) -> Reader:
         """A function that draws at one output row of the last decode: until the next, and only what is asked for."""
         if self._on_backend:
             tokens = self.ctx.greedy()
         else:
             rows, draw = self.ctx.logits(), self.sampler.draw
-            if self.sampler.temperature or rows.size > AT_ONCE:
-                return lambda row, key: draw(rows[row], *key)
+            if not self.sampler.is_argmax or rows.size > AT_ONCE:
+                return lambda row, key, text: draw(rows[row], *key, text)
             tokens = rows.argmax(axis=1).tolist()
-        return lambda row, key: Choice(tokens[row], nan)
+        return lambda row, key, text: Choice(tokens[row], nan)
+
+    def behind(self, text: Sequence[int], guesses: Sequence[int]) -> Callable[[int], Sequence[int]]:
+        """The text before a lane's draw by its place, confirmed tokens and the guesses before it; none if unread."""
+        return (lambda place: [*text, *guesses[:place]]) if self.sampler.reads_text else lambda place: NO_TEXT
 
 
 class Draws:
     """A lane's draws, each made when it is first looked at: what lies behind a miss need not be drawn.
 
-    `twin` gives the key's twin by place; without it all are of twin 0, the model's own.
+    `twin` gives the key's twin by place; without it all are of twin 0, the model's own. `text` is what comes before.
     """
 
-    __slots__ = ("_answer", "_first", "_made", "_position", "_read", "_twin")
+    __slots__ = ("_answer", "_first", "_made", "_position", "_read", "_text", "_twin")
 
-    def __init__(self, read: Callable[[int, Key], Choice], first_row: int, answer: int, first_position: int,
-                 twin: Callable[[int], int] = lambda place: 0) -> None:
-        self._read, self._first, self._twin = read, first_row, twin
+    def __init__(self, read: Reader, first_row: int, answer: int, first_position: int,
+                 twin: Callable[[int], int] = lambda place: 0,
+                 text: Callable[[int], Sequence[int]] = lambda place: NO_TEXT) -> None:
+        self._read, self._first, self._twin, self._text = read, first_row, twin, text
         self._answer, self._position = answer, first_position
         self._made: dict[int, Choice] = {}
 
     def __getitem__(self, place: int) -> Choice:
         if place not in self._made:
             key = self._answer, self._twin(place), self._position + place
-            self._made[place] = self._read(self._first + place, key)
+            self._made[place] = self._read(self._first + place, key, self._text(place))
         return self._made[place]
 
     def upto(self, accepted: int) -> list[int]:
@@ -157,19 +184,22 @@ class Draws:
 
     def behind(self, start: int, stop: int, twin: int) -> list[int]:
         """Tokens drawn at places from `start` up to `stop` with the key of a twin."""
-        return [self._read(self._first + place, (self._answer, twin, self._position + place)).token
+        return [self._read(self._first + place, (self._answer, twin, self._position + place), self._text(place)).token
                 for place in range(start, stop)]  # fmt: skip
 
 
 def verify(guesses: Sequence[int], choices: Sequence[Choice] | Draws, trace: Trace,
-           first_position: int) -> tuple[int, int]:  # fmt: skip
+           first_position: int, ends: Collection[int] = ()) -> tuple[int, int]:  # fmt: skip
     """Compare guess i+1 with draw i until the first miss. Returns (verified, accepted) and notes each comparison.
 
-    `guesses[0]` is the confirmed token; `first_position` is where draw 0 belongs in the answer.
+    `guesses[0]` is the confirmed token; `first_position` is where draw 0 belongs in the answer. A draw of `ends` is the
+    last of its answer: nothing is drawn behind it, so that no guess at it is of any use, and none is compared.
     """
     accepted = 0
     for depth in range(1, len(guesses)):
         choice = choices[depth - 1]
+        if choice.token in ends:
+            break
         trace.draw(depth, first_position + depth - 1, guesses[depth], choice.token, choice.collision)
         if guesses[depth] != choice.token:
             return depth, accepted

@@ -8,11 +8,13 @@ It knows nothing about engines or loops.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pti_loop.chain import Chain
 from pti_loop.native_draw import NativeDraw, compiled
 from pti_loop.weights import Weigh, by_numpy
 
@@ -49,25 +51,57 @@ class Sampler:
     """Draws tokens of a vocabulary of `n_vocab` at one temperature. Temperature 0 is the argmax, lowest id on a tie.
 
     Above it a token is the one of `exact`, whatever computes it: `weigh` is how fast that goes without a compiler.
-    Raises `ValueError` for a temperature that is no number from 0 up.
+    Logits go through `chain` first. `ends` are tokens that may end an answer, and are not drawn as its first: an answer
+    of nothing has no rate. Raises `ValueError` for a temperature that is no number from 0 up.
     """
 
-    def __init__(self, n_vocab: int, temperature: float, seed: int, weigh: Weigh = by_numpy) -> None:
+    def __init__(self, n_vocab: int, temperature: float, seed: int, weigh: Weigh = by_numpy, chain: Chain | None = None,
+                 ends: Sequence[int] = ()) -> None:  # fmt: skip
         if temperature < 0 or not math.isfinite(temperature):
             raise ValueError(f"temperature {temperature} is not a number from 0 up")
         self.temperature = temperature
         self.seed = seed
+        self.chain = chain or Chain()
+        self._ends = list(ends)
         self._n_vocab = n_vocab
         function = compiled() if temperature else None
         self._search = NativeDraw(function, n_vocab) if function else WeighedDraw(n_vocab, weigh)
         self._scale = min(1.0 / temperature, _STEEPEST) if temperature else 0.0
         self._slack = slack(n_vocab, self._search.added)
 
-    def draw(self, logits: NDArray[np.float32], answer: int, twin: int, position: int) -> Choice:
-        """Token for `position` of `answer`, drawn from float32 (n_vocab,) logits with the key of `twin`."""
+    @property
+    def reads_text(self) -> bool:
+        """Whether a draw has to be told the text before it."""
+        return self.chain.reads_text
+
+    @property
+    def is_argmax(self) -> bool:
+        """Whether every draw but an answer's first is the likeliest token of its logits as they are."""
+        return self.temperature == 0 and not self.chain.reads_text
+
+    def penalised(self, logits: NDArray[np.float32], position: int, text: Sequence[int] = ()) -> NDArray[np.float32]:
+        """Logits float32 (n_vocab,) for `position` of an answer behind `text`, before any cut."""
+        row = self.chain.penalised(logits, text)
+        if self._ends and position == 0:
+            row = np.array(row, dtype=np.float32)
+            row[self._ends] = -np.inf
+        return row
+
+    def seen(self, logits: NDArray[np.float32], position: int, text: Sequence[int] = ()) -> NDArray[np.float32]:
+        """The row that a token is drawn from: penalised, and above temperature 0 cut. Cuts leave the likeliest."""
+        row = self.penalised(logits, position, text)
+        return self.chain.cut(row) if self.temperature else row
+
+    def draw(self, logits: NDArray[np.float32], answer: int, twin: int, position: int,
+             text: Sequence[int] = ()) -> Choice:  # fmt: skip
+        """Token for `position` of `answer`, drawn from float32 (n_vocab,) logits with the key of `twin`.
+
+        `text` are prompt and answer before it, which only a sampler that `reads_text` looks at.
+        """
+        row = self.seen(logits, position, text)
         if self.temperature == 0:
-            return Choice(int(logits.argmax()), math.nan)
-        return self.pick(logits, uniform(self.seed, answer * TWINS + twin, position))
+            return Choice(int(row.argmax()), math.nan)
+        return self.pick(row, uniform(self.seed, answer * TWINS + twin, position))
 
     def pick(self, logits: NDArray[np.float32], u: float) -> Choice:
         """The token of `exact` for float32 (n_vocab,) logits at `u` in [0, 1).

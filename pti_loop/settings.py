@@ -22,6 +22,8 @@ class Settings:
     """How rejected tokens are forgotten: a name of `pti_loop.rollback.STRATEGIES`."""
     parameters: Mapping[str, Value] = field(default_factory=dict)
     """By name, as `pti_loop.parameters.resolve` gives them."""
+    ends: tuple[int, ...] = ()
+    """Tokens that end an answer before it has `n_predict`; none where they are never drawn."""
 
     def __getattr__(self, name: str) -> Any:
         """A parameter's value. Raises AttributeError for one that the method does not have."""

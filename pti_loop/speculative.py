@@ -37,6 +37,8 @@ class Lane:
     """What the drafter has yet to hear of the last round."""
     copies: int = 0
     """Copies of the sequence that its next decode may have to pay for."""
+    ended: bool = False
+    """Whether its newest token ends the answer."""
 
     @property
     def done(self) -> int:
@@ -72,7 +74,7 @@ def rounds(decoder: Decoder, prompts: Sequence[Sequence[int]], draft: int) -> It
     n_predict = decoder.settings.n_predict
     yield
     decoder.trace.open_window()
-    while open_lanes := [lane for lane in lanes if lane.done < n_predict]:
+    while open_lanes := [lane for lane in lanes if lane.done < n_predict and not lane.ended]:
         _round(decoder, open_lanes, draft)
         yield
     decoder.trace.close_window()
@@ -158,11 +160,13 @@ def _verify(decoder: Decoder, lanes: Sequence[Lane]) -> list[Verdict]:
     """Draw as far as a guess was right, and compare each lane's guesses with its draws."""
     read, first, verdicts = decoder.reader(), 0, []
     for lane in lanes:
-        own, size, twin = Draws(read, first, lane.answer, lane.done), len(lane.guesses) + 1, lane.drafter.listens
+        size, twin = len(lane.guesses) + 1, lane.drafter.listens
+        own = Draws(read, first, lane.answer, lane.done, text=decoder.behind(lane.text, lane.guesses))
         first += size
-        verified, accepted = verify([lane.text[-1], *lane.guesses], own, decoder.trace, lane.done)
+        verified, accepted = verify([lane.text[-1], *lane.guesses], own, decoder.trace, lane.done, decoder.ends)
         tokens = own.upto(accepted)
-        rejected = [] if twin is None else own.behind(accepted + 1, size, twin)
+        lane.ended = tokens[-1] in decoder.ends
+        rejected = [] if twin is None or lane.ended else own.behind(accepted + 1, size, twin)
         verdicts.append(Verdict(tokens, rejected, verified, accepted))
     return verdicts
 
@@ -184,6 +188,9 @@ def _rows(decoder: Decoder, rows: slice) -> NDArray[np.float32]:
 
 def _settle(decoder: Decoder, lane: Lane, verdict: Verdict) -> int:
     """Forget the wrong tail and take the confirmed tokens. Returns how many decodes that took."""
+    if lane.ended:  # nothing of its sequence is needed any more
+        lane.text += verdict.tokens
+        return 0
     right = len(lane.text) + verdict.accepted
     lane.copies = 0
     if verdict.accepted < len(lane.guesses):

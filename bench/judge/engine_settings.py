@@ -33,6 +33,7 @@ SETTINGS = (
     Setting("kv_unified", told=True, priced=True, free=True), Setting("n_batch", told=True, free=True),
     Setting("n_ubatch", told=True, free=True), Setting("n_gpu_layers", told=True, priced=True, shared=False),
     Setting("repack", told=True, priced=True),
+    *(Setting(name, priced=True) for name in ("split_mode", "main_gpu", "tensor_split", "offload_kqv", "op_offload")),
 )  # fmt: skip
 TOLD = tuple(one.name for one in SETTINGS if one.told)
 PRICED = tuple(one.name for one in SETTINGS if one.priced)

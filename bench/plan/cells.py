@@ -21,6 +21,7 @@ from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
 from bench.plan.settings import STOCK, Config, ModelConfig, PeersConfig
 from bench.records.cells import host_of, state_of
+from bench.records.drawing import CHAIN, CUTS, ENDS, PENALTIES, PLAIN, TEMPLATE, USUAL, WINDOW, drawn_words
 from bench.records.identity import cell_id, name_of_file
 from pti_loop.gguf.file_hash import sha256_of
 from pti_loop.parameters import Parameter, declare, declared, parameters_of
@@ -73,6 +74,8 @@ class Cell:
         words = [config["method"]["declaration"]["short"], f"T={config['temperature']:g}"]
         if config.get("depth"):
             words.append(f"behind {config['depth']} tokens")
+        if drawn := drawn_words(config):
+            words.append(drawn)
         if on_trial := config.get("treatment"):
             words.append(f"{on_trial['declaration']['words']} against {on_trial['declaration']['was']}")
         return f"{model} {', '.join(words)}" if len(words) > 2 else f"{model} {' '.join(words)}"
@@ -142,6 +145,8 @@ def _common(config: Config) -> dict[str, Any]:
         del values["model"]["served"]
     if not config.depth:
         del values["depth"]
+    for name in _unused_draws(config):
+        del values[name]
     path = model_path(config)
     if config.model.path:
         values["model"]["sha256"] = None  # the weights' own hash is in the id, whatever was asked for
@@ -149,6 +154,15 @@ def _common(config: Config) -> dict[str, Any]:
     if config.model.name == ModelConfig().name:
         values["model"]["name"] = name_of_file(path.name)
     return values
+
+
+def _unused_draws(config: Config) -> list[str]:
+    """Settings of draws and ends that change nothing here: at their usual values, or cuts at temperature 0."""
+    unused = [name for name in (*CHAIN, ENDS) if getattr(config, name) == USUAL[name]
+              or (name in CUTS and not config.temperature)]  # fmt: skip
+    if not config.repeat_last_n or all(name in unused for name in PENALTIES):
+        unused += [*PENALTIES, WINDOW]
+    return list(dict.fromkeys(unused))
 
 
 def _plain(value: Any) -> Any:
@@ -162,7 +176,8 @@ def _used_items(config: Config) -> list[dict[str, Any]]:
     more = config.streams - 1 if config.method.spec.answers == "independent" or served.is_served(config) else 0
     classes = config.measure.classes or sorted({item["class"] for item in config.prompts.items})
     if not classes:
-        raise UserError(f"the prompt set '{config.prompts.name}' has no prompts; choose another with prompts=NAME")
+        raise UserError(f"the prompt set '{config.prompts.name}' has no prompts; choose another with prompts=NAME, or "
+                        "give a file or a folder of yours with prompts=PATH")  # fmt: skip
     used: list[dict[str, Any]] = []
     for name in classes:
         pool = [item for item in config.prompts.items if item["class"] == name]
@@ -177,7 +192,7 @@ def _used_items(config: Config) -> list[dict[str, Any]]:
 
 def _contrast_values(config: Config) -> dict[str, Any]:
     values = _common(config)
-    values["prompts"]["items"] = _used_items(config)
+    values["prompts"] = _stored_prompts(config)
     del values["peers"]
     for name in [name for name in values["measure"] if name.startswith(("step_", "counted_"))]:
         del values["measure"][name]
@@ -195,6 +210,16 @@ def _contrast_values(config: Config) -> dict[str, Any]:
     if not values["measure"]["sharp"]:
         del values["measure"]["sharp"]
     return values | _method_values(config)
+
+
+def _stored_prompts(config: Config) -> dict[str, Any]:
+    """The prompts that the cell decodes, and of a file of the user's what it is called and its hash."""
+    values: dict[str, Any] = {**_plain(config.prompts), "items": _used_items(config)}
+    if config.prompts.template == PLAIN:
+        del values[TEMPLATE]
+    if config.prompts.path is None:
+        return {key: value for key, value in values.items() if key not in ("path", "sha256")}
+    return values | {"path": Path(config.prompts.path).name}
 
 
 def _method_values(config: Config) -> dict[str, Any]:
@@ -253,7 +278,7 @@ def method_files(config: Config) -> dict[str, Path]:
 def _profile_values(config: Config) -> dict[str, Any]:
     """Plain values of what a profile times: nothing in it is drawn, so that all seeds share one."""
     values = _common(config)
-    for name in ("method", "streams", "temperature", "n_predict", "depth", "prompts", "seed"):
+    for name in ("method", "streams", "temperature", "n_predict", "depth", "prompts", "seed", ENDS, *CHAIN):
         values.pop(name, None)
     values["measure"] = {key: value for key, value in values["measure"].items() if key.startswith("step_")}
     # Left out where they are the usual ones or not used: what is not measured changes no id.

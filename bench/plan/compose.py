@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench.errors import UserError
-from bench.plan import served
+from bench.plan import prompt_files, served
 from bench.plan.composer import Composer, fingerprint, first_line
+from bench.plan.manual import group_choices
 from bench.plan.settings import Config
 from bench.plan.treatment import paired
 
@@ -33,7 +34,8 @@ def expand(overrides: list[str]) -> list[list[str]]:
         parsed = OverridesParser.create().parse_overrides(overrides)
         _check_count(parsed)
         batches = BasicSweeper.split_arguments(parsed, max_batch_size=None)
-        return [list(point) for batch in batches for point in batch]
+        sets = group_choices()["prompts"]
+        return [prompt_files.by_path(point, sets) for batch in batches for point in batch]
     except OverrideParseException as error:
         raise UserError(f"override '{error.override}' cannot be read: {first_line(error)}; write key=value") from error
     except (HydraException, ValueError, ArithmeticError) as error:
@@ -68,7 +70,7 @@ def compose_points(overrides: list[str], planned: Callable[[int], None] | None =
     nearest valid one.
     """
     given = ["+" + item if item.startswith("experiment=") else item for item in served.overrides(overrides)]
-    overrides = paired(given)
+    overrides = prompt_files.taken_whole(paired(given))
     # configs/claims is a folder, so Hydra would take claims=FILE for the choice of a group.
     sheets = [item.split("=", 1)[1] for item in overrides if item.startswith("claims=")]
     overrides = [item for item in overrides if not item.startswith("claims=")]

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import UserError, nearest
-from bench.plan import method_group, served
+from bench.plan import method_group, prompt_files, served
 from bench.plan.config import CONFIGS, check
 from bench.plan.settings import KEYS, Config, MethodConfig, ModelConfig
 from bench.plan.treatment import check_treatment
@@ -102,16 +102,24 @@ class Composer:
             config.claims = self._claims
         try:
             config.method = _method(config.method)
+            prompt_files.fill(config.prompts)
             check(config)
             check_treatment(config)
             if not served.needs_file(config):
                 config.model = ModelConfig(config.model.served, engine=config.model.engine, served=config.model.served)
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise _refused(error) from error
-        # One list for all that have the same prompts, so that two points can be told apart without reading them.
         items = config.prompts.items
-        config.prompts.items = self._items.setdefault(json.dumps(items, sort_keys=True, default=str), items)
+        config.prompts.items = self._items.setdefault(_told_apart(config), items)
         return config
+
+
+def _told_apart(config: Config) -> str:
+    """One key for all that have the same prompts, so that two points can be told apart without reading them."""
+    prompts = config.prompts
+    if prompts.path and prompts.sha256:
+        return f"{prompts.path} {prompts.sha256}"
+    return json.dumps(prompts.items, sort_keys=True, default=str)
 
 
 class _Base:
@@ -272,7 +280,8 @@ def _explain(error: BaseException, overrides: list[str]) -> str:
         if group == "method":
             return f"method={choice}: there is no such method; {nearest(choice, declared())}"
         valid = [path.stem for path in (CONFIGS / group).glob("*.yaml")]
-        return f"{group}={choice}: there is no such {group} in configs/{group}; {nearest(choice, valid)}"
+        more = "; prompts of yours are given by their path, as in prompts=./FILE" if group == "prompts" else ""
+        return f"{group}={choice}: there is no such {group} in configs/{group}; {nearest(choice, valid)}{more}"
     unknown = _unknown(overrides)
     if unknown:
         return unknown

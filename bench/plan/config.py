@@ -14,7 +14,10 @@ from typing import Any
 from bench.errors import UserError, nearest
 from bench.plan.engines import ENGINES
 from bench.plan.settings import CHOICES, LEAST, Config
+from bench.records.drawing import PENALTIES
 
+MOST_GPUS = 16
+"""As llama.cpp has it (`llama_max_devices`)."""
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 
 
@@ -43,6 +46,8 @@ def check(config: Config) -> None:
     if config.temperature < 0 or not math.isfinite(config.temperature):
         fault = "is below 0" if config.temperature < 0 else "is no temperature"
         raise UserError(f"temperature={config.temperature} {fault}; 0 is greedy, 0.7 is a usual value")
+    _check_chain(config)
+    _check_split(config.engine.tensor_split)
     for item in config.prompts.items:
         for key in ("id", "class"):
             if not (str(item[key]).isprintable() and str(item[key])):
@@ -64,6 +69,9 @@ def check(config: Config) -> None:
         widths = get(config, key)
         if min(widths, default=0) < 1 or len({*widths}) < len(widths):
             raise UserError(f"{key}={widths} are no widths of a decode; write each once, as in {key}=[1,2,4,8]")
+    if config.measure.chunk and not config.ignore_eos:
+        raise UserError(f"measure.chunk={config.measure.chunk} lets arms take turns after so many tokens of every "
+                        "answer, and with ignore_eos=false answers end at different times; set measure.chunk=0")
     _check_counters(config)
     own_peers = ENGINES[config.model.engine].peers
     if not own_peers and (config.peers.llama_bench or config.peers.llama_batched_bench):
@@ -76,6 +84,34 @@ def check(config: Config) -> None:
             f"n_predict={config.n_predict} and streams={config.streams} do not fit engine.n_ctx={config.engine.n_ctx} "
             f"tokens a stream; set engine.n_ctx={config.n_predict + config.streams + 128}"
         )
+
+
+def _check_split(given: str) -> None:
+    """Raise `UserError` for what is no shares of GPUs."""
+    parts = given.split("/") if given else []
+    sound = len(parts) <= MOST_GPUS and all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", part) for part in parts)
+    if not sound or (parts and not sum(map(float, parts))):
+        raise UserError(f"engine.tensor_split={given} is no shares of GPUs; write a number for each of at most "
+                        f"{MOST_GPUS}, as in engine.tensor_split=3/1")  # fmt: skip
+
+
+def _check_chain(config: Config) -> None:
+    for key, good, told in (
+        ("top_p", 0 < config.top_p <= 1, "above 0 and at most 1, as in top_p=0.95; 1 keeps all tokens"),
+        ("min_p", config.min_p < 1, "below 1, as in min_p=0.05; 0 keeps all tokens"),
+        ("repeat_penalty", 0 < config.repeat_penalty < 100, "above 0, as in repeat_penalty=1.1; 1 is none"),
+        ("frequency_penalty", abs(config.frequency_penalty) <= 100, "a number of logits, as in 0.5; 0 is none"),
+        ("presence_penalty", abs(config.presence_penalty) <= 100, "a number of logits, as in 0.5; 0 is none"),
+    ):
+        if not (math.isfinite(get(config, key)) and good):
+            raise UserError(f"{key}={get(config, key)} is no such value: it is {told}")
+    if config.engine.sampler != "backend":
+        return
+    penalties = [key for key in PENALTIES if get(config, key) != PENALTIES[key]]
+    if penalties or not config.ignore_eos:
+        key = penalties[0] if penalties else "ignore_eos"
+        raise UserError(f"engine.sampler=backend takes the likeliest token as it is, and {key}="
+                        f"{str(get(config, key)).lower()} changes what is drawn; use engine.sampler=host")  # fmt: skip
 
 
 def _check_counters(config: Config) -> None:

@@ -15,7 +15,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench.errors import UserError
+from bench.plan.hydra_words import QUOTES, quoted
 from bench.plan.settings import Config, EngineConfig
+from bench.records.drawing import CHAIN
 from pti_loop.gguf.file_hash import sha256_of
 
 ENGINE, KIND = "server", "served"
@@ -32,12 +34,12 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "n_batch": ("-b", "--batch-size"), "n_ubatch": ("-ub", "--ubatch-size"), "type_k": ("-ctk", "--cache-type-k"),
     "type_v": ("-ctv", "--cache-type-v"), "flash_attn": ("-fa", "--flash-attn"),
     "n_gpu_layers": ("-ngl", "--gpu-layers", "--n-gpu-layers"), "split_mode": ("-sm", "--split-mode"),
-    "main_gpu": ("-mg", "--main-gpu"),
+    "main_gpu": ("-mg", "--main-gpu"), "tensor_split": ("-ts", "--tensor-split"),
 }  # fmt: skip
 """Options of llama-server by the setting that they are; the first name is the one that is written."""
 ALWAYS = ("n_ctx", "streams", "threads")
 """Given to every server; all others where a configuration has them at another than their usual value."""
-FLAGS = {"kv_unified": (True, "-kvu"), "offload_kqv": (False, "-nkvo")}
+FLAGS = {"kv_unified": (True, "-kvu"), "offload_kqv": (False, "-nkvo"), "op_offload": (False, "--no-op-offload")}
 """Settings that are options without a value."""
 OWN = ("server", "cache_prompt", "kept")
 """Settings that only servers have."""
@@ -48,7 +50,7 @@ def overrides(given: Sequence[str]) -> list[str]:
 
     A value in quotes is left to Hydra, so that several quoted ones, separated by commas, are swept.
     """
-    found = [_quoted(item) if item.startswith(KEYS) else item for item in given]
+    found = [_whole(item) if item.startswith(KEYS) else item for item in given]
     if not any(item.startswith(KEYS) for item in given):
         return found
     words = [f"model.engine={ENGINE}", *QUIET]
@@ -56,11 +58,9 @@ def overrides(given: Sequence[str]) -> list[str]:
     return [*found, *(word for word in words if word.split("=", 1)[0] not in names)]
 
 
-def _quoted(item: str) -> str:
+def _whole(item: str) -> str:
     key, _, value = item.partition("=")
-    if value[:1] in ("'", '"') or not value:
-        return item
-    return f"{key}='" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return item if value.startswith(QUOTES) or not value else f"{key}={quoted(value)}"
 
 
 def is_served(config: Config) -> bool:
@@ -178,7 +178,8 @@ def check_served(config: Config) -> None:
         f"measure.texts={config.measure.texts}": config.measure.texts > 0,
         f"engine.build={config.engine.build}": config.engine.build != EngineConfig().build,
         f"engine.sampler={config.engine.sampler}": config.engine.sampler != EngineConfig().sampler,
-    }
+        "ignore_eos=false": not config.ignore_eos,
+    } | {f"{key}={getattr(config, key)}": getattr(config, key) != CHAIN[key] for key in CHAIN}
     for told_as, given in wrong.items():
         if given:
             raise UserError(f"{told_as} is nothing that a server can be asked for here: it decodes greedily and in its "

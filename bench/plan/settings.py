@@ -10,6 +10,7 @@ from dataclasses import Field, dataclass, field, fields, is_dataclass
 from typing import Any, get_type_hints
 
 from bench.plan.engines import ENGINES
+from bench.records.drawing import CHAIN, ENDS, PLAIN, USUAL
 from pti_loop.parameters import Spec, declared
 
 STOCK = "stock"
@@ -75,6 +76,8 @@ class EngineConfig:
     offload_kqv: bool = setting(True, "whether the cache of offloaded layers lies on the GPU, too")
     split_mode: str = setting("layer", "how a model lies on several GPUs", choices=("none", "layer", "row", "tensor"))
     main_gpu: int = setting(0, "the GPU of a model that is not split", least=0)
+    tensor_split: str = setting("", "share of the model that each GPU gets, as 3/1; by itself by their free memory")
+    op_offload: bool = setting(True, "whether a GPU computes large batches of layers whose weights the CPU holds")
     repack: bool = setting(True, "whether weights may lie in the order that a backend's own kernels take them in, "
                            "where it has such an order")  # fmt: skip
     build: str = setting(STOCK, "the engine's build: stock is set-up's own, else a name of `builds/` or a folder of "
@@ -101,6 +104,8 @@ class TreatedEngineConfig:
     offload_kqv: bool | None = None
     split_mode: str | None = None
     main_gpu: int | None = None
+    tensor_split: str | None = None
+    op_offload: bool | None = None
     repack: bool | None = None
     build: str | None = None
     server: str | None = None
@@ -122,6 +127,11 @@ class PromptsConfig:
     name: str = setting("default", "what the set is called")
     licence: str = setting("unknown", "licence of its texts, for the record")
     domain: str = setting("", "the class that a drafter of this set was tuned on; all others are off its domain")
+    path: str | None = setting(None, "a file of prompts (YAML, JSON lines, text) or a folder of such; prompts=PATH is "
+                               "short for prompts=file prompts.path=PATH")  # fmt: skip
+    sha256: str | None = setting(None, "digest that `prompts.path` must have; a folder's is of its names and files")
+    template: str = setting(PLAIN, "model asks each prompt in the chat template that the model's file has; none takes "
+                            "it as it stands", choices=(PLAIN, "model"))  # fmt: skip
     items: list[Any] = field(default_factory=list, metadata=told("the prompts, each {id, class, text}"))
 
 
@@ -218,7 +228,23 @@ class Config:
     launcher: LauncherConfig = field(default_factory=LauncherConfig, metadata=told("where the cells are measured"))
     streams: int = setting(4, "copies or answers decoded together, for methods that have several", least=1)
     temperature: float = setting(0.0, "sampling temperature; 0 is greedy")
-    n_predict: int = setting(24, "tokens of each answer", least=2)
+    top_k: int = setting(CHAIN["top_k"], "tokens that a draw is from, the likeliest, above temperature 0; 0 is all",
+                         least=0)  # fmt: skip
+    top_p: float = setting(CHAIN["top_p"], "probability that the tokens of a draw have at least together, above "
+                           "temperature 0; 1 is all")  # fmt: skip
+    min_p: float = setting(CHAIN["min_p"], "share of the likeliest token's probability that a token of a draw has at "
+                           "least, above temperature 0; 0 is all", least=0)  # fmt: skip
+    repeat_penalty: float = setting(CHAIN["repeat_penalty"], "what the logit of a token that was said is divided by; 1 "
+                                    "is none")  # fmt: skip
+    frequency_penalty: float = setting(CHAIN["frequency_penalty"], "what is taken from a logit for each time that its "
+                                       "token was said")  # fmt: skip
+    presence_penalty: float = setting(CHAIN["presence_penalty"], "what is taken from a logit whose token was said at "
+                                      "all")  # fmt: skip
+    repeat_last_n: int = setting(CHAIN["repeat_last_n"], "newest tokens of prompt and answer that count as said; -1 is "
+                                 "all of them", least=-1)  # fmt: skip
+    n_predict: int = setting(24, "tokens of each answer, or the most where it may end by itself", least=2)
+    ignore_eos: bool = setting(USUAL[ENDS], "whether end-of-generation tokens are never drawn, so that all answers "
+                               "have n_predict tokens; false lets an answer end by itself")  # fmt: skip
     depth: int = setting(0, "tokens of other text before every prompt; `engine.n_ctx` counts what comes behind them",
                          least=0)  # fmt: skip
     seed: int = setting(1, "where the random numbers start", least=0)

@@ -21,10 +21,10 @@ BUILD = "engine.build="
 PLAIN = "autoregressive"
 TOGETHER = ("type_k", "type_v")
 """Settings that are one difference where both become the same: the cache has one format then, too."""
-APART = ("build", "n_gpu_layers", "split_mode", "main_gpu", "repack")
+APART = ("build", "n_gpu_layers", "split_mode", "main_gpu", "tensor_split", "repack")
 """What a process or a loaded model is made with, so that both arms cannot share one."""
 
-ADDED_LATER = ("offload_kqv", "split_mode", "main_gpu", "repack", *served.OWN)
+ADDED_LATER = ("offload_kqv", "split_mode", "main_gpu", "tensor_split", "op_offload", "repack", *served.OWN)
 UNSET = object()
 USUAL_PARTS = ("/", ".", "..", "bin", "lib", "lib64", "build", "src", "llama_cpp", "site-packages")
 """Names that the folders of every build have."""
@@ -90,6 +90,8 @@ def _word(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
+    if key == "tensor_split":
+        return text or "by free memory"
     # A folder tells about a machine only, and what it is called inside a build tree tells nothing.
     parts = [part for part in Path(text).parts if part not in USUAL_PARTS]
     return parts[-1] if "/" in text and parts else text

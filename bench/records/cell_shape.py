@@ -33,7 +33,7 @@ SHAPES: dict[str, Any] = {
         "noise": {"*": object}, "process": _FLAT, "clocks": str, "lossless": _ROWS, "memory_by_streams": _ROWS,
         "peers": _ROWS, "drafter": {"*": object}, "rollback": {"*": object},
         "untimed": [{"prompt": str, "class": str, "tokens": int, "rounds": [{"*": int}]}],
-        "turns": {"chunk": int, "arms": [str]},
+        "ends": [int], "turns": {"chunk": int, "arms": [str]},
         "decodes": [{"width": int, "graphs": bool, "ns": [int], "queued_ns": [int]}],
         "left_out": [{"width": int, "reason": str}],
         "stopping": {"why": str, "seconds": NUMBER, "passes": _ROWS},

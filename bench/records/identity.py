@@ -28,7 +28,8 @@ def name_of_file(path: str) -> str:
 def cell_id(config: Mapping[str, Any], build: str) -> str:
     """Twelve hex digits of the configuration as it is stored, weights' and files' hashes among it, and the build.
 
-    A name that somebody gave the model counts; what its file is called does not, since the weights' hash is there.
+    A name that somebody gave the model or the prompts counts; what a file is called does not, since the weights' hash
+    and the texts are there.
     """
     hashed = {key: value for key, value in config.items() if key not in NOT_HASHED}
     for part in ("method", "treatment"):
@@ -37,8 +38,17 @@ def cell_id(config: Mapping[str, Any], build: str) -> str:
     if isinstance(model := hashed.pop("model", None), Mapping):
         name = model.get("name")
         hashed["model"] = "" if name == name_of_file(str(model.get("path") or "")) else name
+    if isinstance(prompts := hashed.get("prompts"), Mapping) and prompts.get("path"):
+        hashed["prompts"] = _prompts_by_path(prompts)
     text = json.dumps(hashed | {"build": build}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _prompts_by_path(prompts: Mapping[str, Any]) -> dict[str, Any]:
+    """Prompts of a file without what it is called, and without the hash of what else is in it: the texts are there."""
+    name = prompts.get("name")
+    return {key: value for key, value in prompts.items() if key not in ("path", "sha256")} | {
+        "name": "" if name == name_of_file(str(prompts["path"])) else name}
 
 
 def stored_id(config: Mapping[str, Any], build: str, weights: str) -> str | None:

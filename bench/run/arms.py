@@ -19,7 +19,7 @@ from bench.plan.treatment import treated
 from bench.records.rows import Piece, Run
 from bench.run.held import Look, before
 from bench.run.replay import KeptRows, Shape
-from bench.run.specs import context_spec, method_settings
+from bench.run.specs import context_spec, ends_of, method_settings, sampler_of
 from bench.run.turns import Started, take_turns
 from pti_loop.counted import CountedContext, CountedModel
 from pti_loop.drafter import Source, Target
@@ -102,7 +102,7 @@ class Arms:
         self.model, self.config, self.sample, self._around, self._gauge = model, config, sample, around, gauge
         self.method = METHODS[config.method.name]
         plain, narrow = context_spec(config, 1, 1), context_spec(treated(config), 1, 1)
-        self.settings = method_settings(config)
+        self.settings = method_settings(config, ends_of(model, config))
         self.rollback: dict[str, Any] = {}
         self._check_batch(narrow)  # the probe would decode as much
         if "treatment" in held:
@@ -252,7 +252,7 @@ class Arms:
         control = arm if arm in ("sabotage", "oracle") else "none"
         guesses = Guesses(control, answers, self.model.n_vocab, self.model.end_tokens)
         trace = Trace(0, ctx.clock, tally, self._gauge)
-        sampler = sampler or Sampler(self.model.n_vocab, self.config.temperature, seed, self.model.weigh)
+        sampler = sampler or sampler_of(self.model, self.config, seed)
         drafts, lazy = (None, 0.0) if plain else (source or self.source, self.rollback.get("lazy_ns", 0.0))
         decoder = Decoder(ctx, sampler, trace, settings, guesses, drafts, lazy)
         again = not plain and self.method.declaration(settings).repeats

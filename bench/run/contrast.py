@@ -22,6 +22,7 @@ from bench.run.draw_counts import Distribution
 from bench.run.kept import run_kept
 from bench.run.padded import compare_padded
 from bench.run.replay import Comparison, Shape, compare
+from bench.run.specs import rule_of
 from bench.run.tasks import further, renewed, tasks, unlike
 from bench.run.trial import Trial, here
 from bench.run.until import Until, of_block
@@ -113,6 +114,7 @@ class Contrast:
             self._carry(2)
             self._run_kept()
             self._carried_last()
+            facts |= {"ends": list(self.arms.settings.ends)} if self.arms.settings.ends else {}
             facts["turns"] = {"chunk": self.config.measure.chunk if self.turning else 0, "arms": list(self.turning)}
             facts["engine"] = self.arms.facts()
             facts |= {"held": self.arms.memory} if self.arms.memory else {}
@@ -326,8 +328,9 @@ class Contrast:
         prompt = task.prompts[answer].tokens
         return compare(
             self.arms.replay("baseline", prompt, tokens, SINGLE),
-            self.arms.replay(arm, prompt, tokens, shape or self._shape(arm)), tokens,
-            temperature=self.config.temperature, seed=self._seed(task, replicate), answer=answer, first=first,
+            self.arms.replay(arm, prompt, tokens, shape or self._shape(arm)), prompt, tokens,
+            sampler=rule_of(self.config, self._seed(task, replicate), self.arms.settings.ends), answer=answer,
+            first=first,
         )  # fmt: skip
 
     def _differences(self, task: Task, replicate: int, arm: str, trace: Trace) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -20,6 +21,7 @@ from bench.records.rows import Count
 from bench.run.arms import Arms, Prompt, Task
 from bench.run.prompt_copy import Recall
 from bench.run.replay import Shape, replay
+from bench.run.specs import sampler_of
 from pti_loop.ledger import Trace
 from pti_loop.sampling import TWINS, Choice, Sampler, uniform
 
@@ -44,9 +46,9 @@ class Held(Sampler):
         super().__init__(*args)
         self._held = held
 
-    def draw(self, logits: np.ndarray, answer: int, twin: int, position: int) -> Choice:
+    def draw(self, logits: np.ndarray, answer: int, twin: int, position: int, text: Sequence[int] = ()) -> Choice:
         """As the sampler's."""
-        return Choice(self._held, float("nan")) if position == 0 else super().draw(logits, answer, twin, position)
+        return Choice(self._held, float("nan")) if position == 0 else super().draw(logits, answer, twin, position, text)
 
 
 class Biased(Held):
@@ -56,13 +58,13 @@ class Biased(Held):
         super().__init__(guesses[0], *args)
         self._guesses = guesses
 
-    def draw(self, logits: np.ndarray, answer: int, twin: int, position: int) -> Choice:
+    def draw(self, logits: np.ndarray, answer: int, twin: int, position: int, text: Sequence[int] = ()) -> Choice:
         """The guess where the fault takes it, else as the sampler's."""
         if twin == 0 and 0 < position < len(self._guesses):
             guess = self._guesses[position]
-            if guess in np.argpartition(logits, -2)[-2:]:
+            if guess in np.argpartition(self.seen(logits, position, text), -2)[-2:]:
                 return Choice(int(guess), float("nan"))
-        return super().draw(logits, answer, twin, position)
+        return super().draw(logits, answer, twin, position, text)
 
 
 def probabilities(logits: np.ndarray, temperature: float) -> np.ndarray:
@@ -87,7 +89,7 @@ class Distribution:
     def __init__(self, arms: Arms, config: Config, found: Sequence[tuple[Task, Trace]],
                  progress: Callable[[float, str], None]) -> None:
         self.arms, self.config, self.progress = arms, config, progress
-        self.found = found
+        self.found, self._sampler = found, sampler_of(arms.model, config, 0)
         self.shape = Shape(arms.method.width(arms.settings), arms.method.layout(arms.settings))
         longest = max(len(prompt.tokens) for task, _ in found for prompt in task.prompts)
         room = longest + arms.settings.n_predict + POSITIONS + 2 * self.shape.width
@@ -130,7 +132,7 @@ class Distribution:
             text, prompt, places = trace.said(), task.prompts[0], guessed(trace)
             rows = replay(self.plain, prompt.tokens, text, Shape(1, "tokens"))
             for position, row in islice(enumerate(rows), 1, None):
-                worth = position in places, undecided(probabilities(row, self.config.temperature))
+                worth = position in places, undecided(self._shares(row, [*prompt.tokens, *text[:position]]))
                 if worth > best:
                     best = worth
                     start = replace(prompt, tokens=(*prompt.tokens, *text[: position - 1]))
@@ -145,10 +147,11 @@ class Distribution:
         first = self._logits(self.plain, Shape(1, "tokens"), prompt, [held])
         for number in range(runs):
             seed = self.config.seed * 1_000_003 + SEEDS + number
-            common = (self.arms.model.n_vocab, self.config.temperature, seed, self.arms.model.weigh)
-            guess = Sampler(*common).pick(first, uniform(seed, TWINS - 1, 1)).token
-            sampler = Biased([held, guess, *known[2:]], *common) if arm == "biased" else Held(held, *common)
+            own = sampler_of(self.arms.model, self.config, seed)
+            guess = own.pick(own.seen(first, 1, [*prompt.tokens, held]), uniform(seed, TWINS - 1, 1)).token
             answers = [[held, guess, *known[2:]]] * streams
+            kind = partial(Biased, answers[0]) if arm == "biased" else partial(Held, held)
+            sampler = sampler_of(self.arms.model, self.config, seed, kind)
             trace = self.arms.run("oracle" if arm == "biased" else arm, task, seed, -1, answers, POSITIONS + 1,
                                   ctx=self.wide, sampler=sampler)  # fmt: skip
             tested = {draw.position for draw in trace.draws()}
@@ -168,7 +171,7 @@ class Distribution:
         for group, key in enumerate(large[:MOST_GROUPS]):
             position, prefix, tested = key
             exact, moved = (
-                probabilities(self._logits(ctx, shape, prompt, [held, *prefix]), self.config.temperature)
+                self._shares(self._logits(ctx, shape, prompt, [held, *prefix]), [*prompt.tokens, held, *prefix])
                 for ctx, shape in ((self.plain, Shape(1, "tokens")), (self.wide, self.shape))
             )
             named = np.flatnonzero(exact >= NAMED).tolist()
@@ -181,6 +184,10 @@ class Distribution:
             told = " ".join(map(str, prefix))
             rows += [Count(arm, prompt.id, group, position, told, tested, *cell) for cell in cells]
         return rows
+
+    def _shares(self, row: np.ndarray, text: Sequence[int]) -> np.ndarray:
+        """Probabilities float64 (n_vocab,) of the draw behind a text that is no answer's first."""
+        return probabilities(self._sampler.seen(row, 1, text), self.config.temperature)
 
     def _logits(self, ctx: Recall, shape: Shape, prompt: Prompt, tokens: list[int]) -> np.ndarray:
         """Logits behind prompt and tokens. What follows in the window of a wide decode does not reach back to them."""

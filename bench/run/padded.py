@@ -15,6 +15,7 @@ import numpy as np
 
 from bench.run.arms import Arms, Task
 from bench.run.replay import Shape, compare, replay
+from bench.run.specs import sampler_of
 from pti_loop.counted import CountedContext, CountedModel
 from pti_loop.drafter import Source, Target
 from pti_loop.engine import Context, ContextSpec, Model
@@ -101,7 +102,7 @@ def _compared(arms: Arms, task: Task, seed: int, plain: Context, treated: Contex
            "first_difference": first, "noise": None}  # fmt: skip
     if first is not None:  # only then it matters whether all widths share an arithmetic
         prompt, wide = task.prompts[0].tokens, Shape(max(widest, LEAST), "tokens")
-        found = compare(replay(plain, prompt, left, Shape(1, "sequences")), replay(treated, prompt, left, wide), left,
-                        temperature=arms.config.temperature, seed=seed, answer=0)  # fmt: skip
+        found = compare(replay(plain, prompt, left, Shape(1, "sequences")), replay(treated, prompt, left, wide),
+                        prompt, left, sampler=sampler_of(arms.model, arms.config, seed), answer=0)  # fmt: skip
         row["noise"] = max(found.logit_noise)
     return row

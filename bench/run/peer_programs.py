@@ -21,7 +21,7 @@ from typing import Any
 from bench.errors import UserError
 from bench.host import device_lock
 from bench.host.process_group import dies_with_parent
-from bench.plan.settings import Config
+from bench.plan.settings import Config, EngineConfig
 from bench.run.specs import context_spec
 from pti_loop.engine import Model, prefill
 
@@ -116,12 +116,25 @@ def _ours(model: Model, config: Config, width: int) -> float:
         ctx.close()
 
 
+def _devices(config: Config, *value: str) -> list[object]:
+    """Options for how the model lies on GPUs, where that is not the usual way; `value` is what a switch is given."""
+    engine, usual = config.engine, EngineConfig()
+    options = {"split_mode": "-sm", "main_gpu": "-mg", "tensor_split": "-ts"}
+    switches = {"offload_kqv": "-nkvo", "op_offload": "-nopo" if value else "--no-op-offload"}
+    found: list[object] = []
+    for key, option in options.items():
+        found += [option, getattr(engine, key)] if getattr(engine, key) != getattr(usual, key) else []
+    for key, option in switches.items():
+        found += [option, *value] if getattr(engine, key) != getattr(usual, key) else []
+    return found
+
+
 def _llama_bench(config: Config, model_path: Path) -> float:
     engine, peers = config.engine, config.peers
     printed = _run([
         peers.llama_bench, "-m", model_path, "-p", 0, "-n", peers.n_gen, "-r", 1, "-o", "json", "-t", engine.threads,
         "-ngl", engine.n_gpu_layers, "-b", engine.n_batch, "-ub", engine.n_ubatch, "-ctk", engine.type_k,
-        "-ctv", engine.type_v, "-fa", _FLASH[engine.flash_attn],
+        "-ctv", engine.type_v, "-fa", _FLASH[engine.flash_attn], *_devices(config, "1"),
     ])  # fmt: skip
     program = str(peers.llama_bench)
     with _reading(program, printed):
@@ -138,7 +151,8 @@ def _batched_bench(config: Config, model_path: Path, width: int) -> float:
         peers.llama_batched_bench, "-m", model_path, "-c", (peers.n_gen + _MARGIN) * width, "-npp", 1,
         "-ntg", peers.n_gen, "-npl", width, "-t", engine.threads, "-tb", engine.threads,
         "-ngl", engine.n_gpu_layers, "-b", engine.n_batch, "-ub", engine.n_ubatch, "-ctk", engine.type_k,
-        "-ctv", engine.type_v, "-fa", _FLASH_BATCHED[engine.flash_attn], "--output-format", "jsonl",
+        "-ctv", engine.type_v, "-fa", _FLASH_BATCHED[engine.flash_attn], *_devices(config),
+        "--output-format", "jsonl",
     ])  # fmt: skip
     program = str(peers.llama_batched_bench)
     with _reading(program, printed):

@@ -33,6 +33,8 @@ WORDS = {
 _RUNS = ("run", "again")
 _HEAD = f"{'id':12}  {'state':5}  {'takes':>12}  {'disk':>8}  cell"
 _INDENT = 46
+_CLASSES = 12
+"""Classes of a file of prompts that are named."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ def preview(overrides: Sequence[str]) -> Iterator[str]:
         yield from _row(cell, states[cell.id], plan.guesses[cell.id])
     yield ""
     yield from _total(plan, root)
+    yield from _wrapped(_prompts(plan))
     yield from _wrapped(_sources(plan))
     yield from _wrapped(f"{state}: {WORDS[state]}" for state, count in counts.items() if count)
     if plan.todo:
@@ -136,6 +139,19 @@ def _total(plan: Plan, root: Path) -> Iterator[str]:
             yield from _wrapped([f"F16 weights of {cell.config['model']['name']}, unless they are there already: "
                                  f"{size_text(runs.wide_bytes(_file(path)))} in the user's cache (measure.sharp=false "
                                  "leaves them out)"])  # fmt: skip
+
+
+def _prompts(plan: Plan) -> Iterator[str]:
+    """Of each file of prompts how many there are, and how many of them the cells decode."""
+    sets = {config.prompts.path: config.prompts.items for config in plan.configs if config.prompts.path}
+    for path, items in sets.items():
+        name = Path(path).name
+        used = {item["id"] for cell in plan.cells if (own := cell.config.get("prompts") or {}).get("path") == name
+                for item in own["items"]}  # fmt: skip
+        classes = list(dict.fromkeys(item["class"] for item in items))
+        yield (f"prompts of {name}: {len(used)} of {len(items)} are decoded, {len(classes)} "
+               f"class{'es' if len(classes) > 1 else ''} ({', '.join(classes[:_CLASSES])}"
+               f"{', ..' if len(classes) > _CLASSES else ''}); measure.per_class=N takes N of each")  # fmt: skip
 
 
 def _sources(plan: Plan) -> Iterator[str]:

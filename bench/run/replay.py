@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from pti_loop.engine import Context, prefill
-from pti_loop.sampling import TWINS, cumulative, uniform
+from pti_loop.sampling import TWINS, Sampler, cumulative, uniform
 
 _TOP = 4
 """The noise of a gap is taken over all pairs of the most likely tokens, not over one pair only."""
@@ -104,17 +104,21 @@ class Comparison:
         return max((max(left, right) for left, right, differs in pairs if differs), default=0.0)
 
 
-def compare(baseline: Iterable[np.ndarray], arm: Iterable[np.ndarray], tokens: Sequence[int], *, temperature: float,
-            seed: int, answer: int, first: tuple[int, int] | None = None) -> Comparison:
-    """Two replays of `tokens`, row by row. `first` is (position, token) where the arm's own text left them.
+def compare(baseline: Iterable[np.ndarray], arm: Iterable[np.ndarray], prompt: Sequence[int], tokens: Sequence[int], *,
+            sampler: Sampler, answer: int, first: tuple[int, int] | None = None) -> Comparison:
+    """Two replays of `tokens` behind a prompt, row by row, as `sampler` draws from them, with its seed.
 
-    There the gaps are those to that token; elsewhere, to what the arm's replay says on the given prefix. At temperature
-    0 a gap is in logits; above, it is the distance of the draw's random number to the interval of the cumulative
-    distribution that would have given the other token.
+    `first` is (position, token) where the arm's own text left them. There the gaps are those to that token; elsewhere,
+    to what the arm's replay says on the given prefix. At temperature 0 a gap is in logits, penalties among them; above,
+    it is the distance of the draw's random number to the interval of the cumulative distribution that would have given
+    the other token.
     """
     result = Comparison([], [], [], [], [])
+    temperature, seed = sampler.temperature, sampler.seed
     rows = zip(baseline, arm, tokens, strict=True)
     for position, (left, right, token) in enumerate(rows):
+        text = [*prompt, *tokens[:position]] if sampler.reads_text else ()
+        left, right = (sampler.penalised(row, position, text) for row in (left, right))
         result.logit_noise.append(_pair_noise(left, right))
         if temperature == 0:
             drawn = int(right.argmax())
@@ -122,7 +126,7 @@ def compare(baseline: Iterable[np.ndarray], arm: Iterable[np.ndarray], tokens: S
             gaps = _logit_gap(left, token, rival), _logit_gap(right, rival, token)
         else:
             u = uniform(seed, answer * TWINS, position)
-            left_cdf, right_cdf = cumulative(left, temperature), cumulative(right, temperature)
+            left_cdf, right_cdf = (cumulative(sampler.chain.cut(row), temperature) for row in (left, right))
             result.cdf_noise.append(float(np.abs(left_cdf - right_cdf).max()))
             drawn = min(int(np.searchsorted(right_cdf, u, side="right")), len(right_cdf) - 1)
             rival = first[1] if first and first[0] == position else drawn

@@ -32,10 +32,13 @@ from bench.plan.settings import (
 from bench.plan.treatment import is_apart, treated
 from bench.records import taken
 from bench.records.cells import write_cell
+from bench.records.drawing import PLAIN
 from bench.run.arms import Around, Prompt
 from bench.run.contrast import Contrast
 from bench.run.engines import engine, offloads
 from bench.run.held import held
+from bench.run.prompt_text import facts as template_facts
+from bench.run.prompt_text import says, without_second_beginning
 from bench.run.side_words import About
 from bench.run.trial import here
 from pti_loop.engine import EngineError, Model, Unsupported
@@ -92,7 +95,7 @@ def measure_cell(job: dict[str, Any]) -> Measured:
     sizes = runs.sizes(model, file, config)
     speed = read_speed(model, config, sizes["step_bytes"], repeats=9)
     sample, gauge, note = readers(model)
-    prompts = [] if job["kind"] == "profile" else tokenized(model, config)
+    prompts = [] if job["kind"] == "profile" else tokenized(model, config, file)
     if job["kind"] == "profile":
         facts, tables = _profile(model, config, job, sizes)
     else:
@@ -160,8 +163,8 @@ def load_side(job: dict[str, Any]) -> tuple[Model, Config, dict[str, Any], list[
     runs = engine(config.model.engine)
     own = treated(config) if job["side"] == "treatment" else config
     model = runs.load(own, job["model_path"])
-    sizes = runs.sizes(model, gguf_file.read(job["model_path"]), config)
-    return model, config, sizes, tokenized(model, config)
+    file = gguf_file.read(job["model_path"])
+    return model, config, runs.sizes(model, file, config), tokenized(model, config, file)
 
 
 def _apart(config: Config, file: GgufFile, job: dict[str, Any]) -> Measured:
@@ -242,10 +245,15 @@ def read_speed(model: Model, config: Config, step_bytes: int, repeats: int) -> d
         return {}
 
 
-def tokenized(model: Model, config: Config) -> list[Prompt]:
+def tokenized(model: Model, config: Config, file: GgufFile) -> list[Prompt]:
     """The prompts with their ids, each behind `depth` tokens. Raises `UserError` where one does not fit a stream."""
     room = config.engine.n_ctx - config.n_predict - config.streams
-    prompts = [Prompt(item["id"], item["class"], tuple(model.tokenize(item["text"]))) for item in config.prompts.items]
+    said, special = says(config, file), config.prompts.template != PLAIN
+    prompts = []
+    for item in config.prompts.items:
+        ids = model.tokenize(said(item), special)
+        tokens = without_second_beginning(ids, file) if special else tuple(ids)
+        prompts.append(Prompt(item["id"], item["class"], tokens))
     for prompt in prompts:
         if len(prompt.tokens) > room:
             need = len(prompt.tokens) + config.n_predict + config.streams
@@ -303,6 +311,7 @@ def _model_facts(model: dict[str, Any], file: GgufFile, config: Config) -> dict[
     return {
         "name": config.model.name, "sha256": file.sha256(), "architecture": file.architecture,
         "file_bytes": file.file_bytes, "memory_note": file.memory_note, "synthetic": file.synthetic, **model,
+        **template_facts(config, file),
     }  # fmt: skip
 
 

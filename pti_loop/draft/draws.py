@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -18,8 +18,12 @@ class Speaks(Protocol):
     def greedy(self) -> list[int]: ...
 
 
-def speaker(sampler: Sampler, answer: int, draws: str) -> Callable[[Speaks, int], int]:
-    """A function (context, position in the answer) -> token.
+Speak = Callable[[Speaks, int, Sequence[int], Sequence[int]], int]
+"""(context, position in the answer, confirmed text, guesses behind it) -> token."""
+
+
+def speaker(sampler: Sampler, answer: int, draws: str) -> Speak:
+    """A function that chooses the token behind the last decode.
 
     `greedy` guesses the most likely token, as llama.cpp drafts; `coupled` shares the random number of the draw that it
     predicts, and so it is right as often as the two distributions overlap in order of token ids; `independent` has a
@@ -27,5 +31,8 @@ def speaker(sampler: Sampler, answer: int, draws: str) -> Callable[[Speaks, int]
     """
     twin = 0 if draws == "coupled" else 1
     if sampler.temperature == 0 or draws == "greedy":
-        return lambda ctx, position: ctx.greedy()[-1]
-    return lambda ctx, position: sampler.draw(ctx.logits()[-1], answer, twin, position).token
+        return lambda ctx, position, text, guesses: ctx.greedy()[-1]
+    if not sampler.reads_text:
+        return lambda ctx, position, text, guesses: sampler.draw(ctx.logits()[-1], answer, twin, position).token
+    return lambda ctx, position, text, guesses: sampler.draw(
+        ctx.logits()[-1], answer, twin, position, [*text, *guesses]).token  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pti_loop.draft.draws import Speaks, speaker
+from pti_loop.draft.draws import Speak, speaker
 from pti_loop.draft.head_probe import pairing
 from pti_loop.drafter import Drafter, Source, Target
 from pti_loop.engine import Head, Unsupported
@@ -16,7 +16,7 @@ from pti_loop.sampling import Sampler
 class Heads(Source):
     """Drafters that use the target's nextn head: `make` gets (head, what chooses its tokens, answer)."""
 
-    def __init__(self, target: Target, make: Callable[[Head, Callable[[Speaks, int], int], int], Drafter]) -> None:
+    def __init__(self, target: Target, make: Callable[[Head, Speak, int], Drafter]) -> None:
         self._settings, self._make = target.settings, make
         spec = replace(target.ctx.spec, n_seq_max=target.answers, n_outputs=target.answers, hidden=False, snapshots=0)
         self._head = target.model.head(target.ctx, spec)

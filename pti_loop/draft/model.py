@@ -5,8 +5,9 @@ It keeps a context of its own in step with the confirmed text. It knows nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from pti_loop.draft.draws import Speak
 from pti_loop.drafter import Drafter
 from pti_loop.engine import Context
 from pti_loop.rollback import Checkpoint, Rewind
@@ -18,7 +19,7 @@ class ModelDrafter(Drafter):
     `rollback` forgets the guesses that were not confirmed, `speak` chooses the token behind the last decode.
     """
 
-    def __init__(self, ctx: Context, rollback: Rewind | Checkpoint, speak: Callable[[Context, int], int],
+    def __init__(self, ctx: Context, rollback: Rewind | Checkpoint, speak: Speak,
                  sequence: int = 0) -> None:
         self._ctx, self._rollback, self._speak, self._sequence = ctx, rollback, speak, sequence
         self._text: list[int] = []
@@ -40,12 +41,12 @@ class ModelDrafter(Drafter):
             return []
         text = self._text
         self._catch_up(len(text), last=True)
-        guesses = [self._speak(self._ctx, len(text) - self._n_prompt)]
+        guesses = [self._speak(self._ctx, len(text) - self._n_prompt, text, [])]
         if limit > 1:
             self._rollback.mark(self._held)
         while len(guesses) < limit:
             self._ctx.decode([guesses[-1]], [len(text) + len(guesses) - 1], [self._sequence], None)
-            guesses.append(self._speak(self._ctx, len(text) - self._n_prompt + len(guesses)))
+            guesses.append(self._speak(self._ctx, len(text) - self._n_prompt + len(guesses), text, guesses))
         self._guesses = guesses[:-1]
         return guesses
 

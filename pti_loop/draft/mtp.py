@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from pti_loop.draft.draws import Speak
 from pti_loop.draft.heads import Heads
 from pti_loop.drafter import Drafter, Source, Target
 from pti_loop.engine import EngineError, Head
@@ -29,7 +30,7 @@ _STUCK = "the memory of the nextn head does not drop its own guesses"
 class Mtp(Drafter):
     """Drafts in `sequence` of a head. `speak` chooses the token behind the head's last decode."""
 
-    def __init__(self, head: Head, speak: Callable[[Head, int], int], sequence: int = 0) -> None:
+    def __init__(self, head: Head, speak: Speak, sequence: int = 0) -> None:
         self._head, self._speak, self._sequence = head, speak, sequence
         self._text: list[int] = []
         self._n_prompt = 0
@@ -56,11 +57,11 @@ class Mtp(Drafter):
             return []
         head, end = self._head, len(self._text)
         self._feed(end, last=True)
-        guesses = [self._speak(head, end - self._n_prompt)]
+        guesses = [self._speak(head, end - self._n_prompt, self._text, [])]
         while len(guesses) < limit:
             state = head.hidden()[-1:].copy()
             head.decode_after([guesses[-1]], [end + len(guesses) - 1], [self._sequence], state, [0])
-            guesses.append(self._speak(head, end - self._n_prompt + len(guesses)))
+            guesses.append(self._speak(head, end - self._n_prompt + len(guesses), self._text, guesses))
         if limit > 1 and not head.rewind(self._sequence, end):
             raise EngineError(_STUCK)
         return guesses

@@ -47,8 +47,8 @@ class Vocabulary(Protocol):
 
     end_tokens: list[int]
 
-    def tokenize(self, text: str) -> list[int]:
-        """Token ids, with the leading token that the model wants. What looks like a special token is text.
+    def tokenize(self, text: str, special: bool) -> list[int]:
+        """Token ids, with the leading token that the model wants. What looks like a special token is text, or is one.
 
         Raises `EngineError` where there is no tokenizer.
         """
@@ -156,9 +156,9 @@ class FolderVocabulary:
             ends.update(found if isinstance(found, (list, tuple)) else [] if found is None else [found])
         self.end_tokens = sorted(ends)
 
-    def tokenize(self, text: str) -> list[int]:
+    def tokenize(self, text: str, special: bool) -> list[int]:
         """As the tokenizer says. Raises `EngineError` where the folder has none."""
-        return list(self._own()(text, split_special_tokens=True)["input_ids"])
+        return list(self._own()(text, split_special_tokens=not special)["input_ids"])
 
     def detokenize(self, tokens: Sequence[int]) -> str:
         """As the tokenizer says. Raises `EngineError` where the folder has none."""

@@ -157,12 +157,12 @@ class HfModel(Alone):
             "state_bytes_per_sequence": sum(layer.nbytes for layer in one.recurrent),
         }
 
-    def tokenize(self, text: str) -> list[int]:
-        """Token ids, with the leading token that the model wants. What looks like a special token is text.
+    def tokenize(self, text: str, special: bool = False) -> list[int]:
+        """Token ids, with the leading token that the model wants. What looks like a special token may be text.
 
         Raises `EngineError` where the model has no tokenizer.
         """
-        return self.vocabulary.tokenize(text)
+        return self.vocabulary.tokenize(text, special)
 
     def detokenize(self, tokens: Sequence[int]) -> str:
         """Text of the token ids, special tokens shown. Raises `EngineError` where the model has no tokenizer."""
@@ -197,7 +197,7 @@ class HfContext:
         except RuntimeError as error:  # torch has one for running out of memory and another for asking for too much
             raise EngineError(f"torch makes no context of {spec.n_seq_max} x {spec.n_ctx} tokens: {error}") from error
         self._held = [0] * spec.n_seq_max
-        self._end = np.array(model.end_tokens, dtype=np.intp)
+        self._end = np.array([] if spec.ends else model.end_tokens, dtype=np.intp)
         self._rows: torch.Tensor | None = None
         self._view: NDArray[np.float32] | None = None
 
@@ -294,7 +294,7 @@ class HfContext:
         return self._rows
 
     def logits(self) -> NDArray[np.float32]:
-        """Float32 (n_outputs, n_vocab) of the last decode; end-of-generation columns are -inf.
+        """Float32 (n_outputs, n_vocab) of the last decode; end-of-generation columns are -inf without `ends`.
 
         Raises `EngineError` when the last decode left none.
         """
@@ -316,7 +316,7 @@ class HfContext:
             return [int(token) for token in self.logits().argmax(axis=1)]
         rows = self.scores()
         with self._torch.inference_mode():
-            rows[:, self.model.end_tokens] = -float("inf")
+            rows[:, self._end.tolist()] = -float("inf")
             return [int(token) for token in rows.argmax(dim=-1).tolist()]
 
     def clear(self) -> None:

@@ -60,7 +60,7 @@ class LlamaContext:
         # llama.cpp lowers n_batch to the context's size, and aborts the process on a batch beyond it.
         self.spec = replace(spec, n_batch=min(spec.n_batch, lib.llama_n_batch(self.handle)))
         self._batch = Batch(lib, self.spec.n_batch, self._n_beside())
-        self._end = np.array(model.end_tokens, dtype=np.intp)
+        self._end = np.array([] if spec.ends else model.end_tokens, dtype=np.intp)
         self._logits_at = _address_of_logits()
         self._outputs = 0
         self._rows: Sequence[int] = ()
@@ -91,6 +91,7 @@ class LlamaContext:
         params.flash_attn_type = FLASH_ATTENTION[spec.flash_attn]
         params.type_k, params.type_v = KV_TYPES[spec.type_k], KV_TYPES[spec.type_v]
         params.kv_unified, params.offload_kqv = spec.kv_unified, spec.offload_kqv
+        params.op_offload = spec.op_offload
         params.n_rs_seq = spec.snapshots
         params.no_perf = True
         if spec.sampler == "backend":
@@ -99,7 +100,7 @@ class LlamaContext:
 
     def _attach_greedy(self, lib: ModuleType, params: Any) -> None:
         """Greedy choice inside the engine's graph, with the end-of-generation tokens biased away, per sequence."""
-        spec, end = self.spec, self.model.end_tokens
+        spec, end = self.spec, [] if self.spec.ends else self.model.end_tokens
         configs = (lib.llama_sampler_seq_config * spec.n_seq_max)()
         biases = (lib.llama_logit_bias * max(len(end), 1))(*[lib.llama_logit_bias(t, -float("inf")) for t in end])
         for sequence in range(spec.n_seq_max):
@@ -163,10 +164,12 @@ class LlamaContext:
     def logits(self) -> NDArray[np.float32]:
         """View of float32 (n_outputs, n_vocab) in llama.cpp's own buffer; end-of-generation columns are -inf.
 
+        With `ends` in the spec they are as the model has them.
         Raises `EngineError` when the last decode left none.
         """
         view = self.scores()
-        view.reshape(-1)[self._banned(len(view))] = -np.inf
+        if len(self._end):
+            view.reshape(-1)[self._banned(len(view))] = -np.inf
         return view
 
     def _banned(self, rows: int) -> NDArray[np.intp]:
@@ -263,8 +266,10 @@ class LlamaContext:
             "sampler": spec.sampler,
             "snapshots": lib.llama_n_rs_seq(self.handle),
             "offload_kqv": spec.offload_kqv,
+            "op_offload": spec.op_offload,
             "split_mode": self.model.split_mode,
             "main_gpu": self.model.main_gpu,
+            "tensor_split": self.model.tensor_split,
             "repack": self.model.repack,
             **packed.facts(),
             "layers_offloaded": self.model.layers_offloaded,

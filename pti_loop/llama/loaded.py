@@ -25,5 +25,7 @@ class Loaded:
     """How it lies on several GPUs."""
     main_gpu: int = 0
     """The GPU that it lies on where it is not split."""
+    tensor_split: str = ""
+    """Shares of the GPUs, as 3/1; empty where llama.cpp divides it."""
     repack: bool = True
     """Whether its weights may lie in an order of a backend's own."""

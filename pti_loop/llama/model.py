@@ -9,6 +9,8 @@ import ctypes
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from pti_loop.engine import Context, ContextSpec, EngineError, Facts, Head, OwnDrafterSpec, Unsupported
 from pti_loop.gguf.compatible import adapter_fits, draft_fits, nextn_missing
@@ -32,6 +34,14 @@ def _say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
+def _shares(lib: ModuleType, told: str) -> Any:
+    """Shares of all devices that there may be, in C; None where llama.cpp divides a model by itself."""
+    if not told:
+        return None
+    parts = [float(part) for part in told.split("/")]
+    return (ctypes.c_float * lib.llama_max_devices())(*parts)
+
+
 def _handle(ctx: Context | Head) -> int | None:
     """llama.cpp's context. Raises `EngineError` for another engine's."""
     if not isinstance(ctx, LlamaContext):
@@ -43,20 +53,24 @@ def _handle(ctx: Context | Head) -> int | None:
 class LlamaModel:
     """Weights loaded by llama.cpp. `n_gpu_layers` -1 means all layers; 0 leaves them on the CPU.
 
-    `split_mode`, a name of `SPLIT_MODES`, and `main_gpu` say how it lies on several GPUs.
+    `split_mode`, a name of `SPLIT_MODES`, `main_gpu` and `tensor_split`, shares as 3/1, say how it lies on several.
     Without `repack` all weights stay in the file's order, whatever order a backend's own kernels would take.
     Without `load_mtp` the weights of nextn heads stay on disk; `vocab_only` reads the vocabulary alone.
     Raises `EngineError` when llama.cpp does not load the file.
     """
 
     def __init__(self, path: str | Path, n_gpu_layers: int = -1, vocab_only: bool = False,
-                 load_mtp: bool = False, split_mode: str = "layer", main_gpu: int = 0,
-                 repack: bool = True) -> None:
+                 load_mtp: bool = False, split_mode: str = "layer", main_gpu: int = 0, tensor_split: str = "",
+                 repack: bool = True) -> None:  # fmt: skip
         lib = library()
-        self.path, self._n_gpu_layers, self._has_head = Path(path), n_gpu_layers, load_mtp
+        self.path, self._has_head = Path(path), load_mtp
+        self._devices: dict[str, Any] = {"n_gpu_layers": n_gpu_layers, "split_mode": split_mode, "main_gpu": main_gpu,
+                                         "tensor_split": tensor_split}  # fmt: skip
         params = lib.llama_model_default_params()
         params.n_gpu_layers = n_gpu_layers
         params.split_mode, params.main_gpu = SPLIT_MODES[split_mode], main_gpu
+        shares = _shares(lib, tensor_split)  # llama.cpp reads it while it loads
+        params.tensor_split = shares
         params.vocab_only, params.load_mtp, params.use_extra_bufts = vocab_only, load_mtp, repack
         mark = log().mark()
         handle = lib.llama_model_load_from_file(str(path).encode(), params)
@@ -74,7 +88,7 @@ class LlamaModel:
         offloaded, self._offloadable = engine_log.layers_offloaded(log().since(mark)) or (0, self.n_layer + 1)
         width = int(lib.llama_model_n_embd_out(handle))
         self.loaded = Loaded(handle, self.n_vocab, self.n_layer, width, tuple(self.end_tokens), offloaded, split_mode,
-                             main_gpu, repack)  # fmt: skip
+                             main_gpu, tensor_split, repack)  # fmt: skip
         """What contexts, the head and adapters are made from."""
 
     def facts(self) -> Facts:
@@ -94,16 +108,16 @@ class LlamaModel:
         library().llama_model_desc(self.loaded.handle, buffer, len(buffer))
         return buffer.value.decode()
 
-    def tokenize(self, text: str) -> list[int]:
-        """Token ids; the model's own beginning token where its vocabulary asks for one. No special-token parsing.
+    def tokenize(self, text: str, special: bool = False) -> list[int]:
+        """Token ids; the model's own beginning token where its vocabulary asks for one.
 
-        Raises `EngineError` when llama.cpp refuses the text.
+        What looks like a special token is text, unless `special`. Raises `EngineError` when llama.cpp refuses the text.
         """
         lib = library()
         raw = text.encode()
         room = len(raw) + 8
         tokens = (lib.llama_token * room)()
-        count = lib.llama_tokenize(self._vocab, raw, len(raw), tokens, room, True, False)
+        count = lib.llama_tokenize(self._vocab, raw, len(raw), tokens, room, True, special)
         if count <= 0:
             raise EngineError(f"llama.cpp does not tokenize {text[:40]!r} (return code {count})")
         return list(tokens[:count])
@@ -162,11 +176,11 @@ class LlamaModel:
         reason = draft_fits(self.path, path)
         if reason:
             raise Unsupported(reason)
-        return LlamaModel(path, self._n_gpu_layers)
+        return LlamaModel(path, **self._devices)
 
     def twin(self, kind: str) -> LlamaModel:
         """The same weights at fewer bits, made on the first call. Raises `EngineError` for what cannot be made."""
-        return LlamaModel(twin_file.twin(self.path, kind, say=_say), self._n_gpu_layers)
+        return LlamaModel(twin_file.twin(self.path, kind, say=_say), **self._devices)
 
     def adapter(self, path: Path) -> Adapter:
         """A LoRA adapter for this model's contexts. Raises `EngineError` when llama.cpp refuses the file."""

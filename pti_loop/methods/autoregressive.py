@@ -25,16 +25,19 @@ class Loop(Method):
 
 def _one(decoder: Decoder, answer: int, prompt: Sequence[int]) -> Iterator[None]:
     trace, clock, ctx = decoder.trace, decoder.clock, decoder.ctx
-    token = decoder.prefill(prompt, 0, answer)
+    text = [*prompt, decoder.prefill(prompt, 0, answer)]
     yield
     trace.open_window()
     for position in range(1, decoder.settings.n_predict):
         began = clock()
-        ctx.decode([token], [len(prompt) + position - 1], [0], None)
+        ctx.decode(text[-1:], [len(prompt) + position - 1], [0], None)
         decoded = clock()
-        token = decoder.draws([(answer, 0, position)])[0].token
+        token = decoder.draws([(answer, 0, position)], [text])[0].token
         sampled = clock()
         trace.emit(answer, position, token, "verified")
+        text.append(token)
         trace.round("steady", 1, (0, decoded - began, sampled - decoded, 0, clock() - began), (0, 0, 0))
         yield
+        if token in decoder.ends:
+            break
     trace.close_window()

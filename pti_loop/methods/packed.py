@@ -63,7 +63,7 @@ class Loop(Method):
         return drafts.make(target) if drafts else None
 
     def rounds(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> Iterator[None]:
-        """Decode every prompt. All answers have the same length."""
+        """Decode every prompt. An answer that has ended leaves the batch."""
         if self._drafts(decoder.settings):
             return speculative.rounds(decoder, prompts, self._length(decoder.settings))
         return _one_token_each(decoder, prompts)
@@ -77,18 +77,22 @@ class Loop(Method):
 def _one_token_each(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> Iterator[None]:
     trace, clock, ctx = decoder.trace, decoder.clock, decoder.ctx
     ctx.clear()
-    tokens = [decoder.prefill(prompt, answer, answer) for answer, prompt in enumerate(prompts)]
-    rows = range(len(prompts))
+    texts = [[*prompt, decoder.prefill(prompt, answer, answer)] for answer, prompt in enumerate(prompts)]
+    rows = list(range(len(prompts)))
     yield
     trace.open_window()
     for position in range(1, decoder.settings.n_predict):
         began = clock()
-        ctx.decode(tokens, [len(prompt) + position - 1 for prompt in prompts], rows, None)
+        own = [texts[answer] for answer in rows]
+        ctx.decode([text[-1] for text in own], [len(text) - 1 for text in own], rows, None)
         decoded = clock()
-        tokens = [choice.token for choice in decoder.draws([(answer, 0, position) for answer in rows])]
+        choices = decoder.draws([(answer, 0, position) for answer in rows], own)
         sampled = clock()
-        for answer, token in enumerate(tokens):
-            trace.emit(answer, position, token, "verified")
-        trace.round("steady", len(tokens), (0, decoded - began, sampled - decoded, 0, clock() - began), (0, 0, 0))
+        for answer, text, choice in zip(rows, own, choices, strict=True):
+            trace.emit(answer, position, choice.token, "verified")
+            text.append(choice.token)
+        trace.round("steady", len(rows), (0, decoded - began, sampled - decoded, 0, clock() - began), (0, 0, 0))
         yield
+        if decoder.ends and not (rows := [answer for answer in rows if texts[answer][-1] not in decoder.ends]):
+            break
     trace.close_window()

@@ -15,6 +15,7 @@ from typing import Any
 
 from pti_loop.draft.mtp import Mtp
 from pti_loop.drafter import Source, Target
+from pti_loop.engine import Unsupported
 from pti_loop.guessing import drafter
 from pti_loop.loop import Decoder, Draws, verify
 from pti_loop.method import Method
@@ -73,7 +74,12 @@ class _Stagger:
         self.publishes = decoder.settings.emission == "published"
         made = decoder.source.drafter(0, decoder.sampler) if decoder.source else None
         self.head = made if isinstance(made, Mtp) else None
+        if decoder.ends and decoder.settings.stop == "rounds":
+            raise Unsupported("method.stop=rounds ends after so many rounds, and an answer that ends by itself has its "
+                              "own number of them; use method.stop=tokens, or ignore_eos=true")  # fmt: skip
         self.startup_rounds = 0
+        self.text: list[int] = []
+        """The prompt and what is confirmed, the newest token as the last one."""
         self.done = 1
         self.tokens: list[int] = []
 
@@ -86,8 +92,9 @@ class _Stagger:
                 head.watch(start, self.prompt[start : start + length], self.ctx.hidden)
 
         first = self.decoder.prefill(self.prompt, 0, watch=seen)
+        self.text = [*self.prompt, first]
         if head:
-            self.decoder.begin(head, [*self.prompt, first], len(self.prompt))
+            self.decoder.begin(head, self.text, len(self.prompt))
         yield
         self.trace.open_window()
         self._rebuild(0, first, startup=True)
@@ -102,7 +109,7 @@ class _Stagger:
         settings = self.decoder.settings
         if settings.stop == "rounds":
             return self.trace.n_rounds - self.startup_rounds >= settings.n_predict - 1
-        return self.done >= settings.n_predict
+        return self.done >= settings.n_predict or (self.done > 1 and self.text[-1] in self.decoder.ends)
 
     def _round(self) -> None:
         clock, trace, streams = self.clock, self.trace, self.streams
@@ -114,8 +121,11 @@ class _Stagger:
         drafted = clock()
         width = self._decode()
         decoded = clock()
-        choices = Draws(self.decoder.reader(), 0, 0, self.done, self._twin)
-        verified, accepted = verify(self.tokens, choices, trace, self.done)
+        text = self.decoder.behind(self.text, self.tokens[1:])
+        choices = Draws(self.decoder.reader(), 0, 0, self.done, self._twin, text)
+        # Streams that slide say on behind an end that nothing has confirmed.
+        ends = () if self.slides else self.decoder.ends
+        verified, accepted = verify(self.tokens, choices, trace, self.done, ends)
         drawn = choices.upto(accepted)
         sampled = clock()
         self._emit(drawn)
@@ -154,6 +164,8 @@ class _Stagger:
                 break
             source = "unverified" if self.slides and i > 0 else "verified"
             self.trace.emit(0, position, token, source)
+            if token in self.decoder.ends:
+                break
 
     def _advance(self, drawn: Sequence[int]) -> None:
         """Slide by one after a full accept, or leave the confirmed token for the next round to rebuild from.
@@ -163,6 +175,7 @@ class _Stagger:
         """
         if self.slides and len(drawn) == self.streams:
             self.done += 1
+            self.text.append(drawn[0])
             replace, last = self.decoder.guesses.replace, self.done - 1
             self.tokens = [drawn[0], *(replace(last + i, drawn[i]) for i in range(1, self.streams))]
             return
@@ -171,6 +184,7 @@ class _Stagger:
             self.head.observe(confirmed, [], len(confirmed) - 1)
         self.source = len(confirmed) - 1
         self.done += len(confirmed)
+        self.text += confirmed
         self.tokens = [confirmed[-1]]
 
     def _rebuild(self, source: int, confirmed: int, startup: bool = False) -> None:
@@ -207,7 +221,8 @@ class _Stagger:
         if self.head:
             self.head.watch(place, self.tokens[-1:], self.ctx.hidden)
         key = (0, 0 if self.decoder.settings.draws == "coupled" else stream + 1, position)
-        return self.decoder.draws([key])[0].token, decode_ns
+        text = self.decoder.behind(self.text, self.tokens[1:])(stream)
+        return self.decoder.draws([key], [text])[0].token, decode_ns
 
     def _ask(self) -> tuple[int, int]:
         """The head's guess behind the newest one. Its time is the loop's own: no decode of the model."""

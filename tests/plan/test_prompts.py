@@ -65,7 +65,7 @@ def copied_share(model: llama_cpp.Llama, text: str, n_predict: int) -> float:
 
 
 def test_every_shipped_set_is_tested() -> None:
-    assert {path.stem for path in GROUP.glob("*.yaml")} == set(LENGTHS)
+    assert {path.stem for path in GROUP.glob("*.yaml")} - {"file"} == set(LENGTHS), "file is the users' own"
 
 
 @pytest.mark.parametrize("name", LENGTHS)

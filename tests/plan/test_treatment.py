@@ -112,3 +112,23 @@ def test_what_is_as_the_baseline_has_it_is_no_difference() -> None:
 def test_what_a_model_is_loaded_with_takes_two_processes(key: str) -> None:
     (config,) = compose_points([f"treatment.engine.{key}"])
     assert treatment.is_apart(config)
+
+
+def test_how_a_model_lies_on_several_gpus_is_a_setting_and_can_be_on_trial():
+    """Shares are written as llama-bench has them, so that a comma sweeps."""
+    (config,) = compose_points(["engine.tensor_split=3/1", "engine.op_offload=false", "method=lookup"])
+    assert (config.engine.tensor_split, config.engine.op_offload) == ("3/1", False)
+    for given, words in (("tensor_split=3/1", "tensor_split=3/1"), ("op_offload=false", "op_offload=false"),
+                         ("split_mode=row", "split_mode=row"), ("main_gpu=1", "main_gpu=1")):  # fmt: skip
+        (config,) = compose_points([f"treatment.engine.{given}"])
+        found = treatment.difference(config)
+        assert found is not None and found.words == words
+        assert treatment.is_apart(config) == (not given.startswith("op_offload"))
+    assert len(compose_points(["treatment.engine.tensor_split=3/1,1/1"])) == 2
+    assert treatment.told_engine(vars(config.engine)).keys().isdisjoint({"tensor_split", "op_offload"}), "no id changes"
+
+
+@pytest.mark.parametrize("given", ["3:1", "0/0", "a", "/", "-1/2", "1/" * 16 + "1"])
+def test_what_is_no_share_of_a_gpu_is_a_sentence(given):
+    with pytest.raises(UserError, match=r"is no shares of GPUs; write a number for each of at most 16"):
+        compose_points([f"engine.tensor_split='{given}'"])

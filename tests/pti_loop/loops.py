@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pti_loop.drafter import Target
 from pti_loop.engine import ContextSpec
@@ -24,12 +25,12 @@ def toy(cost: float = 0.3, host_ns: int = 0, **faults) -> FakeModel:
 
 @contextmanager
 def opened(name: str, model=None, *, n_ctx: int = 400, threads: int = 1, sampler: str = "host",
-           kv_unified: bool = False, sample=(1, 2, 3, 4), answers: int = 1, **settings):
+           kv_unified: bool = False, sample=(1, 2, 3, 4), answers: int = 1, chain=None, ends: bool = False, **settings):
     """A context for a method, with its drafters; yields a function that runs the method once."""
     model = model or toy()
     method = METHODS[name]
-    chosen = settings_of(name, **settings)
-    spec = ContextSpec(n_ctx=n_ctx, n_seq_max=1, threads=threads, sampler=sampler, kv_unified=kv_unified)
+    chosen = replace(settings_of(name, **settings), ends=tuple(model.end_tokens) if ends else ())
+    spec = ContextSpec(n_ctx=n_ctx, n_seq_max=1, threads=threads, sampler=sampler, kv_unified=kv_unified, ends=ends)
     ctx = model.context(fit(method, spec, chosen))
     source = None
 
@@ -38,7 +39,7 @@ def opened(name: str, model=None, *, n_ctx: int = 400, threads: int = 1, sampler
         trace = Trace(0, ctx.clock)
         known = answer if answer and isinstance(answer[0], (list, tuple)) else [answer]
         guesses = Guesses(control, known, model.n_vocab, model.end_tokens)
-        sampler = Sampler(model.n_vocab, temperature, seed, model.weigh)
+        sampler = Sampler(model.n_vocab, temperature, seed, model.weigh, chain, chosen.ends)
         method.run(Decoder(ctx, sampler, trace, chosen, guesses, source, lazy_ns), prompts)
         return trace
 

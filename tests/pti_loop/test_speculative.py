@@ -168,7 +168,7 @@ def test_which_token_a_head_speaks_about_is_measured():
 def test_a_guess_behind_guesses_leaves_no_trace():
     model = toy()
     trunk, head = model.context(ContextSpec(90, 1, hidden=True)), model.head(None, ContextSpec(90, 1))
-    mtp = Mtp(head, lambda ctx, position: ctx.greedy()[-1])
+    mtp = Mtp(head, lambda ctx, *_: ctx.greedy()[-1])
     trunk.decode([1, 2, 3], [0, 1, 2], [0] * 3, None)
     mtp.watch(0, [1, 2, 3], trunk.hidden)
     mtp.begin([1, 2, 3, trunk.greedy()[-1]], 3)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from bench.judge import judge
@@ -332,3 +334,69 @@ def test_contexts_are_made_anew_and_every_run_tells_in_which_it_was(tmp_path):
                                                             (1, 3, set()), (6, 0, set())])
 def test_every_set_of_contexts_has_as_many_blocks(blocks, contexts, wanted):
     assert renewed(blocks, contexts) == wanted
+
+
+@pytest.mark.parametrize("method", [{"method": "lookup"}, {"method": "packed", "streams": 3}, {"streams": 3},
+                                    {"method": "jacobi", "temperature": 0.8},
+                                    {"streams": 2, "emission": "distinct", "rebuild": "exact"}], ids=str)  # fmt: skip
+def test_answers_that_end_by_themselves_are_a_sound_cell_with_rates_of_what_was_said(tmp_path, method):
+    settings = config(n_predict=60, **method)
+    settings.ignore_eos = False
+    findings = judged(tmp_path, toy(), settings)
+    assert [row["sentence"] for row in findings.controls if row["severity"] == "void"] == []
+    row = next(row for row in findings.speedup if (row["prompt_class"], row["scope"]) == ("all", "answer"))
+    assert row["lossless"] == "identical" and row["ignore_eos"] is False and "ignore_eos=false" in row["short"]
+    (told,) = (one for one in findings.controls if one["control"] == "length")
+    assert (told["severity"], told["value"]) == ("ok", 1.0)
+    lengths = re.findall(r"after ([\d.]+) tokens in the mean|baseline's after ([\d.]+)", told["sentence"])
+    assert 2 <= float(lengths[0][0]) == float(lengths[1][1]) < 60
+    (cell,) = (load_cell(folder) for folder in tmp_path.glob("toy/*"))
+    assert cell.facts["ends"] == toy().end_tokens
+    last = pd.DataFrame(dict(cell.ledger)).groupby(["run", "stream"])["position"].max() + 1
+    assert last.min() < 60, "some answer ends before the cap"
+
+
+def test_a_reader_s_speed_is_that_of_the_time_that_his_own_answer_took(tmp_path):
+    """Answers leave a batch at different times: tokens over the seconds of each, not over the longest one's."""
+    settings = config("packed", streams=3, n_predict=60)
+    settings.ignore_eos = False
+    findings = judged(tmp_path, toy(), settings)
+    (cell,) = (load_cell(folder) for folder in tmp_path.glob("toy/*"))
+    runs, ledger, rates = pd.DataFrame(dict(cell.runs)), pd.DataFrame(dict(cell.ledger)), []
+    for run in runs.itertuples():
+        if run.arm == "treatment":
+            said = ledger[(ledger.run == run.run) & (ledger["round"] >= 0)]
+            waited = (said.groupby("stream")["t_ns"].max() - run.start_ns).sum() * 1e-9
+            rates.append(len(said) / waited)
+    row = next(row for row in findings.speedup if (row["prompt_class"], row["scope"]) == ("all", "answer"))
+    assert min(rates) <= row["tok_s"] <= max(rates)
+    assert row["tok_s"] < row["aggregate_tok_s"] < 3 * row["tok_s"]
+
+
+def test_an_answer_that_stops_without_an_end_voids_the_cell(tmp_path, monkeypatch):
+    settings = config("lookup", n_predict=60)
+    settings.ignore_eos = False
+    monkeypatch.setattr("pti_loop.loop.Decoder.ends", property(lambda self: {3, 5, 7}, lambda self, _: None),
+                        raising=False)  # fmt: skip
+    findings = judged(tmp_path, toy(), settings)
+    assert any("tokens in an answer without an end" in row["sentence"] for row in findings.controls)
+
+
+def test_a_chain_is_a_condition_and_a_lossless_one(tmp_path):
+    settings = config("jacobi", temperature=0.8)
+    settings.top_k, settings.top_p, settings.repeat_penalty = 12, 0.9, 1.4
+    findings = judged(tmp_path, toy(), settings)
+    assert [row["sentence"] for row in findings.controls if row["severity"] == "void"] == []
+    row = next(row for row in findings.speedup if row["prompt_class"] == "all")
+    assert (row["lossless"], row["top_k"], row["repeat_penalty"], row["min_p"]) == ("identical", 12, 1.4, 0.0)
+    assert row["short"].endswith("top_k=12, top_p=0.9, repeat_penalty=1.4")
+
+
+def test_a_verification_that_forgets_the_guesses_is_divergent(tmp_path, monkeypatch):
+    """A penalty has to count the tokens of a draft before the one that is compared."""
+    monkeypatch.setattr("pti_loop.loop.Decoder.behind", lambda self, text, guesses: lambda place: text)
+    settings = config("twin", n_predict=60, draft=4, twin="2")
+    settings.repeat_penalty, settings.presence_penalty = 1.5, 1.0
+    findings = judged(tmp_path, toy(), settings)
+    row = next(row for row in findings.speedup if row["prompt_class"] == "all")
+    assert row["lossless"] == "divergent"

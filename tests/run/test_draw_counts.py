@@ -51,7 +51,7 @@ def test_sound_methods_pass_and_a_planted_fault_is_seen(tmp_path, method):
 
 def test_a_rollback_that_keeps_the_state_is_another_distribution(tmp_path, monkeypatch):
     """The probe would not let it pass; whoever trusts a return code has this."""
-    monkeypatch.setattr("bench.run.specs.cheapest", lambda findings: findings[0])
+    monkeypatch.setattr("pti_loop.rollback_choice.cheapest", lambda findings: findings[0])
     findings = counted(tmp_path, toy(rollback_lies=True), method="jacobi")
     assert verdicts(findings)["treatment"] == DIFFERENT
     assert "distribution" in voids(findings)
@@ -73,7 +73,7 @@ def test_a_first_guess_that_nobody_checks_is_another_distribution(tmp_path, monk
 
 def test_a_temperature_that_is_not_obeyed_is_another_distribution(tmp_path, monkeypatch):
     def sharper(self, logits, *key):
-        return Sampler.draw(self, 1.3 * logits, *key) if key[-1] else Choice(self._held, math.nan)
+        return Sampler.draw(self, 1.3 * logits, *key) if key[2] else Choice(self._held, math.nan)
 
     monkeypatch.setattr(Held, "draw", sharper)
     assert verdicts(counted(tmp_path, toy(), method="jacobi", runs=500))["treatment"] == DIFFERENT

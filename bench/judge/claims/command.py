@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bench.judge.claims.columns import KERNEL_TABLES
 from bench.judge.claims.mechanism import MATTERS, mechanism
 from bench.judge.claims.scope import ANY, KEYS, OF_METHODS
+from bench.records.drawing import USUAL
 from pti_loop.parameters import declared, parameters_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ STREAMS = (2, 3, 4)
 USUAL_WIDTHS = 8
 """A profile times one token in each of up to so many sequences at every width; beyond, and of tokens of one sequence,
 some widths and always the last one that it is told."""
-_FROM_CONDITIONS = ("n_predict", "n_ctx", "type_k", "flash_attn", "temperature")
+_FROM_CONDITIONS = ("n_predict", "n_ctx", "type_k", "flash_attn", "temperature", *USUAL)
 
 
 def needed(claim: Claim) -> str:

@@ -26,10 +26,11 @@ from bench.judge.claims.rows import (
 )
 from bench.judge.claims.tests import absolute, direction
 from bench.judge.tables.contrast import GRADES
+from bench.records.drawing import USUAL
 
 ALIKE = (
     "model", "quantization", "streams", "temperature", "prompt_class", "scope", "n_predict", "layout", "width",
-    "n_past", "n_ctx", "kv_unified", "type_k", "type_v", "flash_attn",
+    "n_past", "n_ctx", "kv_unified", "type_k", "type_v", "flash_attn", *USUAL,
 )  # fmt: skip
 """What two rows share, unless it is what they are told apart by."""
 

@@ -6,7 +6,7 @@ Knows nothing about verdicts. A row is a mapping as the judge made it; a value t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Protocol
 
 from bench.judge.claims.claim import Claim
@@ -18,6 +18,7 @@ from bench.judge.claims.words import number
 from bench.judge.measure.estimands import ENOUGH
 from bench.judge.measure.intervals import wilson
 from bench.judge.tables.contrast import THESE
+from bench.records.drawing import USUAL
 
 Row = Mapping[str, Any]
 
@@ -59,12 +60,13 @@ class Tables(Protocol):
     def kernel_resources(self) -> Sequence[Row]: ...
 
 
-DEFAULTS: Mapping[str, Any] = {"prompt_class": "all", "depth": 0, "layout": "sequences", "kv_unified": False}
+DEFAULTS: Mapping[str, Any] = {"prompt_class": "all", "depth": 0, "layout": "sequences", "kv_unified": False, **USUAL}
 """What a row must be when the claim says nothing: all prompts together and behind no other text, guesses at all depths
-pooled, one token a sequence, a cache for each."""
+pooled, one token a sequence, a cache for each; prompts as they stand, draws from the whole distribution, and answers of
+one length."""
 
 DEFAULTS_OF: dict[str, Mapping[str, Any]] = {
-    "trials": {"prompt_class": "all", "depth": 0, "kv_unified": False},
+    "trials": {"prompt_class": "all", "depth": 0, "kv_unified": False, **USUAL},
     "domain": {**DEFAULTS, "signal": "acceptance", "window": 0},
     "kernels": {"cache": "cold"},
     "counters": {"helper": False, "of": "launch"},
@@ -174,14 +176,18 @@ def no_interval(claim: Claim, row: Row) -> str:
 
 def matching(claim: Claim, findings: Tables, names: Names) -> list[Row]:
     """Rows of the claim's table that its scope is about, void ones too."""
-    return in_scope(claim.table, claim.scope, claim.per, findings, names)
+    return in_scope(claim.table, claim.scope, claim.per, findings, names, claim.conditions)
 
 
-def in_scope(table: str, scope: Mapping[str, Any], whose: str, findings: Tables, names: Names) -> list[Row]:
-    """Rows of a table that a scope is about, void ones too; `whose` speed they are is the scope's `per`."""
+def in_scope(table: str, scope: Mapping[str, Any], whose: str, findings: Tables, names: Names,
+             told: Container[str] = ()) -> list[Row]:  # fmt: skip
+    """Rows of a table that a scope is about, void ones too; `whose` speed they are is the scope's `per`.
+
+    What a claim has told among its conditions may be any, and is compared there.
+    """
     per = "aggregate" if whose == "aggregate" else "answer"
     defaults = DEFAULTS_OF.get(table, DEFAULTS)
-    silent = [(key, value) for key, value in defaults.items() if key not in scope]
+    silent = [(key, value) for key, value in defaults.items() if key not in scope and key not in told]
     wanted = [(key, value) for key, value in scope.items() if key != "per"]
     rows = getattr(findings, table, None) or ()
     # What the claim names first: that leaves few rows to look at further.

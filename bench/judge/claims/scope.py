@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.errors import UserError, nearest
+from bench.records.drawing import CHAIN, ENDS, PLAIN
 from pti_loop.parameters import Declaration, Parameter, ParameterError, declare, declared, parameters_of, resolve
 
 PER = ("answer", "aggregate", "counted")
@@ -35,6 +36,8 @@ _ENGINE = {
     "type_v": Key(str, override="engine.type_v"),
     "flash_attn": Key(str, ("auto", "on", "off"), override="engine.flash_attn"),
 }
+_DRAWN = {name: Key(type(usual), override=name) for name, usual in CHAIN.items()} | {
+    ENDS: Key(bool, override=ENDS), "prompt_template": Key(str, (PLAIN, "model"), override="prompts.template")}
 _SWEPT = {
     "method": Key(str, override="method"),
     "streams": Key(int, least=1, override="streams"),
@@ -43,6 +46,7 @@ _SWEPT = {
     "per": Key(str, PER),
     **_NAMED,
     **_ENGINE,
+    **_DRAWN,
 }
 _CLASS = {"prompt_class": Key(str, override="measure.classes")}
 _MATRIX = {"streams": Key(int, least=1, override="--streams"), "rows": Key(int, least=1), "cols": Key(int, least=1),

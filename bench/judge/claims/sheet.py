@@ -19,6 +19,7 @@ from bench.judge.claims.rule import read_rule
 from bench.judge.claims.words import known, mapping, text, word
 from bench.judge.claims.yaml_text import numbers, read_entries
 from bench.judge.tables.claims import VERDICTS
+from bench.records.drawing import USUAL
 
 METRICS = (*TABLE_OF, "arithmetic", "device")
 """`rate` is tok/s for its own sake; `speedup` in tok/s promises a gain over a baseline that the claim has to name."""
@@ -38,7 +39,7 @@ SOURCE_KEYS = ("document", "date", "commit", "url")
 STATUS_KEYS = ("state", "date", "why")
 CONDITION_KEYS = (
     "machine", "model", "quantization", "n_predict", "build", "baseline_tok_s", "prompt", "n_ctx", "n_seq_max",
-    "type_k", "flash_attn", "temperature", "window",
+    "type_k", "flash_attn", "temperature", "window", *USUAL,
 )  # fmt: skip
 
 SWITCHES = ("flash_attn",)

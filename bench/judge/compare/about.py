@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.judge.arm import arm_of
 from bench.machine_name import make_of
+from bench.records.drawing import drawn_words
 
 if TYPE_CHECKING:
     from bench.records.cells import StoredCell
@@ -37,7 +38,7 @@ def _same(cell: StoredCell) -> dict[str, str]:
     files = config.get("files") or {}
     return {
         "weights": str(weights)[:12], "texts": _texts(cell),
-        "sampler": str((config.get("engine") or {}).get("sampler") or UNKNOWN),
+        "draws": drawn_words(config) or "usual", "sampler": str((config.get("engine") or {}).get("sampler") or UNKNOWN),
         **{f"file of {name}": str(told)[:12] for name, told in sorted(files.items())},
     }  # fmt: skip
 

@@ -149,9 +149,18 @@ def _equal_length(table: RunTable, by_rounds: bool) -> Control:
     """Baseline and treatment made equally many tokens: a longer answer has a longer context."""
     base, treated = (table.tokens.distinct[table.of(arm)] for arm in ("baseline", "treatment"))
     ratio = float(treated.mean() / base.mean())
+    more = _ends_told(table) if table.ends else ""
     if abs(ratio - 1) < 0.005 or by_rounds:
-        return Control("length", OK, "both arms made about the same number of tokens", ratio)
-    return Control("length", WARNING, f"the treatment made {ratio:.3f} times the baseline's tokens a run", ratio)
+        return Control("length", OK, f"both arms made about the same number of tokens{more}", ratio)
+    return Control("length", WARNING, f"the treatment made {ratio:.3f} times the baseline's tokens a run{more}", ratio)
+
+
+def _ends_told(table: RunTable) -> str:
+    """How long answers are that end by themselves: where a near tie parts two of them, they end elsewhere."""
+    made = (table.tokens.distinct + table.tokens.first) / np.maximum(table.tokens.streams, 1)
+    mine, base = (made[table.of(arm)] for arm in ("treatment", "baseline"))
+    return (f"; answers end by themselves, after {mine.mean():.1f} tokens in the mean ({mine.min():.0f} to "
+            f"{mine.max():.0f}), the baseline's after {base.mean():.1f} ({base.min():.0f} to {base.max():.0f})")
 
 
 def _fault(

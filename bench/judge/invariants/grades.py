@@ -47,12 +47,12 @@ def replays_fit(case: Case) -> str | None:
     if float(noise.get("disagreements") or 0) > float(noise.get("positions") or 0):
         return f"the noise has {noise['disagreements']} disagreements at {noise.get('positions')} positions"
     full = int(case.cell.config.get("n_predict") or 0) if "schema" in case.cell.config else 0
-    kind = "cdf_distance" if case.temperature else "logit_gap"
+    kind, ends = "cdf_distance" if case.temperature else "logit_gap", bool(case.runs.ends)
     for row in case.cell.facts.get("lossless") or []:
         about = f"the answer to '{row.get('prompt')}' ({row.get('arm')}, seed {row.get('seed')})"
         forced, first = row.get("teacher_forced"), row.get("first_difference")
         n = int(row.get("n") or 0)
-        if full and row.get("arm") == "treatment" and n < min(full, case.once(_shortest)):
+        if full and row.get("arm") == "treatment" and not ends and n < min(full, case.once(_shortest)):
             return f"{about} is compared over {n} tokens, and it has more"
         if full and n > full:
             return f"{about} is compared over {n} tokens, and {full} were asked for"

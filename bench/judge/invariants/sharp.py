@@ -90,7 +90,7 @@ def _answers(case: Case, stored: Mapping[str, Any]) -> str | None:
     own, first_seed = _shortest(case), int(case.cell.config.get("seed") or 0) * SEEDS
     blocks = int(case.runs.block.max()) + 1
     for (arm, prompt, _, seed), text in texts.items():
-        if len(text) < own[arm]:
+        if len(text) < own[arm] and text[-1] not in case.runs.ends:
             return (f"the answer to '{prompt}' ({arm}) on F16 weights has {len(text)} tokens, and its runs have "
                     f"{own[arm]}")  # fmt: skip
         if seed - first_seed not in range(0, 2 * blocks, 2):

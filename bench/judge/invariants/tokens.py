@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.judge.invariants.places import pairs, places
+from bench.judge.measure.lossless import POSITIONS, Said
 from bench.records.arms import PLAIN, PLANTED
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ def answers_as_asked(case: Case) -> str | None:
         at = int(np.flatnonzero(wrong)[0])
         return (f"run {table.run[at]} ({table.arm[at]}) says {table.tokens.streams[at]} answers to {asked[at]} "
                 f"prompts; {int(wrong.sum())} runs in all")  # fmt: skip
+    if table.ends:
+        return _ended(table, asked)
     full = table.n_predict * asked
     made = table.tokens.distinct + table.tokens.unverified + table.tokens.first
     by_rounds = case.arm.by_rounds & ~table.any_of(PLAIN)
@@ -132,6 +135,29 @@ def answers_as_asked(case: Case) -> str | None:
     at = int(np.flatnonzero(wrong)[0])
     return (f"run {table.run[at]} ({table.arm[at]}) says {made[at]} tokens, and {full[at]} were asked for; "
             f"{int(wrong.sum())} runs in all")  # fmt: skip
+
+
+def _ended(table: RunTable, asked: np.ndarray) -> str | None:
+    """Where answers may end by themselves: each has the length that was asked for, or an end as its last token."""
+    emits, told = table.emits, table.confirmed
+    place = emits["owner"][told] * int(asked.max()) + emits["stream"][told].astype(np.int64)
+    position, ends = emits["position"][told].astype(np.int64), np.isin(emits["token"][told], list(table.ends))
+    last = np.full(len(table.run) * int(asked.max()), -1)
+    np.maximum.at(last, place, position)
+    early = ends & (position < last[place])
+    if early.any():
+        at = int(emits["owner"][told][np.flatnonzero(early)[0]])
+        return f"run {table.run[at]} ({table.arm[at]}) says more behind an end of its answer"
+    over = np.zeros(len(last), dtype=bool)
+    over[place[ends]] = True
+    count = np.repeat(table.n_predict, int(asked.max()))
+    wrong = (last >= 0) & ((last + 1 > count) | (last + 1 < count) & ~over)
+    if not wrong.any():
+        return None
+    at = int(np.flatnonzero(wrong)[0])
+    run = at // int(asked.max())
+    return (f"run {table.run[run]} ({table.arm[run]}) says {last[at] + 1} tokens in an answer without an end, and "
+            f"{count[at]} were asked for; {int(wrong.sum())} answers in all")  # fmt: skip
 
 
 def verified(case: Case) -> str | None:
@@ -154,7 +180,9 @@ def verified(case: Case) -> str | None:
 
 def compared(case: Case) -> str | None:
     """Every confirmed position of an arm has a token of the baseline's replicate to be compared with."""
-    table, (mine, _, there) = case.runs, case.once(pairs)
+    table, (mine, token, there) = case.runs, case.once(pairs)
+    if table.ends:
+        there = there | _behind_an_end(mine, token, there, table.ends)
     if there.all():
         return None
     at = int(np.flatnonzero(~there)[0])
@@ -162,6 +190,13 @@ def compared(case: Case) -> str | None:
     run = mine.owner[at]
     return (f"run {table.run[run]} ({table.arm[run]}) says position {position} of stream {stream}, and no run of the "
             f"baseline does; {int((~there).sum())} tokens in all")  # fmt: skip
+
+
+def _behind_an_end(mine: Said, token: np.ndarray, there: np.ndarray, ends: frozenset[int]) -> np.ndarray:
+    """Which tokens lie behind the end of the baseline's answer: there an arm that left it before goes on alone."""
+    answer = mine.key // POSITIONS
+    over = np.unique(answer[there & np.isin(token, list(ends))])
+    return np.isin(answer, over)
 
 
 def plain_decodes_plainly(case: Case) -> str | None:

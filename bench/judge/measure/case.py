@@ -18,6 +18,7 @@ from bench.judge.measure.layout import Design, contrast_design
 from bench.judge.measure.runs import run_table
 from bench.judge.measure.stalls import Settled, settled
 from bench.judge.tables import CONTROLS, PROFILE, named
+from bench.records.drawing import drawing, drawn_words
 from bench.records.stopping import FIXED
 from pti_loop.ledger import RecordError
 
@@ -172,7 +173,7 @@ class Case:
         conditions = {
             **arm.parameters, **shared["conditions"], "parameters": dict(arm.parameters), "guesses": arm.guesses,
             "plain": arm.plain, "label": self._named(arm.label), "n_predict": self.cell.config.get("n_predict"),
-            "depth": int(self.cell.config.get("depth") or 0),
+            "depth": int(self.cell.config.get("depth") or 0), **drawing(self.cell.config),
         }  # fmt: skip
         return {
             **shared, "conditions": conditions, "method": arm.method, "short": self._named(arm.short),
@@ -183,7 +184,7 @@ class Case:
     def _named(self, arm: str) -> str:
         """The arm with what else is on trial, which alone is told of plain decoding."""
         words = self.difference.get("words", "")
-        return ", ".join(filter(None, ("" if words and self.arm.plain else arm, words)))
+        return ", ".join(filter(None, ("" if words and self.arm.plain else arm, drawn_words(self.cell.config), words)))
 
     @cached_property
     def difference(self) -> Mapping[str, str]:

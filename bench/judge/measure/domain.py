@@ -18,6 +18,7 @@ from bench.judge.measure import roc
 from bench.judge.measure.acceptance import certain, evidence
 from bench.judge.measure.roc import CHANCE, Scores
 from bench.judge.tables.domain import Domain
+from bench.records.drawing import drawing
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
@@ -91,7 +92,7 @@ def answers_of(case: Case) -> Answers | None:
         kept["collision"] = table.draws["collision"][order].astype(float)
     like = [cell.machine, (cell.env.get("engine") or {}).get("build"), (cell.facts.get("model") or {}).get("sha256"),
             prompts.get("name"), domain, temperature, cell.config.get("n_predict"), cell.config.get("engine"),
-            arm.parameters.get("draft")]  # fmt: skip
+            drawing(cell.config), arm.parameters.get("draft")]  # fmt: skip
     return Answers(
         about=case.of_arm,
         tuned=arm.tuned,

@@ -62,6 +62,8 @@ class RunTable:
     """Which set of contexts each run ran in, from 0; None where the records do not tell."""
     at_once: bool = False
     """Whether a plain arm, too, decodes its answers at the same time."""
+    ends: frozenset[int] = frozenset()
+    """Tokens that may end an answer; none where all answers have the length that was asked for."""
 
     @cached_property
     def context(self) -> np.ndarray:
@@ -70,9 +72,25 @@ class RunTable:
 
     @cached_property
     def concurrent(self) -> np.ndarray:
-        """Answers that were decoded at the same time."""
-        streams = np.maximum(self.tokens.streams, 1)
-        return streams if self.at_once else np.where(self.any_of(PLAIN), 1, streams)
+        """Answers that were decoded at the same time; their mean over the window where they end at different times.
+
+        So the quotient of a rate over all answers and this is tokens by the time that their readers waited.
+        """
+        streams: np.ndarray = np.maximum(self.tokens.streams, 1)
+        if self.at_once:
+            return streams
+        several: np.ndarray = np.where(self.any_of(PLAIN), 1, self._under_way() if self.ends else streams)
+        return several
+
+    def _under_way(self) -> np.ndarray:
+        """(runs,) seconds from the window's opening to the end of each answer, in sum, over the window's."""
+        owner, stream, at = self.emits["owner"], self.emits["stream"].astype(np.int64), self.emits["t_ns"]
+        most = int(stream.max()) + 1
+        last = np.zeros((len(self.run), most))
+        np.maximum.at(last, (owner, stream), (at - self.start_ns[owner]) * 1e-9)
+        under: np.ndarray = np.maximum(last, 0).sum(axis=1) / self.window
+        clipped: np.ndarray = np.clip(under, 1, np.maximum(self.tokens.streams, 1))
+        return clipped
 
     @cached_property
     def rate(self) -> np.ndarray:
@@ -200,6 +218,7 @@ def run_table(cell: StoredCell) -> RunTable:
         draws=draws,
         made=runs["context"].astype(np.int64) if "context" in runs else None,
         at_once=served,
+        ends=frozenset(map(int, cell.facts.get("ends") or ())),
     )
     _check(table, served)
     return table

@@ -32,7 +32,7 @@ SoloDesigns = tuple[Design, Design | None]
 def speedup_rows(case: Case) -> list[SpeedUp]:
     """All speed-up rows of a contrast cell. A class without a graded answer has no row."""
     table, plain, limits = case.settled, case.runs, case.once(bounds)
-    together = int(table.concurrent[table.of("treatment")].max())
+    together = int(np.ceil(table.concurrent[table.of("treatment")].max()))
     bound = limits[-1].bound_tok_s if limits else float("nan")
     stopped, by_text = looked(case.cell.config), depends_on_text(case)
     noise = noise_of(np.log(table.rate), case.stalls.unknown, table, stopped=stopped)

@@ -27,6 +27,7 @@ from bench.judge.predict.pooled import (
     together,
 )
 from bench.judge.tables.contrast import AGGREGATE, DIVERGENT
+from bench.records.drawing import USUAL as DRAWN
 from pti_loop.parameters import Spec, declared
 
 Row = Mapping[str, Any]
@@ -110,6 +111,17 @@ class Advice:
     missing: list[Missing] = field(default_factory=list)
 
 
+def _one_drawing(rows: Sequence[Row]) -> list[Row]:
+    """Rows whose prompts are asked and whose tokens are drawn in one way: the usual one, else the most frequent.
+
+    Plain decoding of another way is nothing that one could choose in its place.
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(name, usual) for name, usual in DRAWN.items()), []).append(row)
+    return groups.get(tuple(DRAWN.values())) or max(groups.values(), key=len, default=[])
+
+
 def advise(findings: Findings, model: str, machine: str, methods: Iterable[str]) -> Advice | None:
     """Advice on one model on one machine, from the engine build of its newest cell; None where it has no cell.
 
@@ -127,7 +139,7 @@ def advise(findings: Findings, model: str, machine: str, methods: Iterable[str])
 
     # Guesses of random weights are accepted or not for no reason of the text.
     blind = bool(done[0]["synthetic"])
-    speedups = [row for row in here(findings.speedup)
+    speedups = [row for row in _one_drawing(here(findings.speedup))
                 if not row["void"] and not row["plain"] and not (blind and row["guesses"])]  # fmt: skip
     predictions = {_key(row): row for row in here(findings.predictions)
                    if row["arm"] == "treatment" and not row["void"]}  # fmt: skip

@@ -137,7 +137,7 @@ def _explained(basis: Basis, arm: str, design: Design) -> dict[str, Any]:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = float(np.mean((table.seconds["decode"] / table.window)[design.arm.run]))
     low, high = _with_curve(error, share * basis.prices.log_se * _wide(basis, arm))
-    together = int(table.concurrent[mine].max())
+    together = int(np.ceil(table.concurrent[mine].max()))
     return {
         "scope": AGGREGATE if together > 1 else ANSWER,
         "predicted": predicted,

@@ -203,7 +203,7 @@ def guessing(
     if not table.counters["drafted"][runs].sum() or not len(table.draws["owner"]):
         return None
     unit = _units(table, runs, temperature)
-    streams = int(table.concurrent[runs].max())
+    streams = int(np.ceil(table.concurrent[runs].max()))
     tested, accepted = _by_depth(table, unit)
     return Guessing(
         tested=tested,

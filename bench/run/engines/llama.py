@@ -36,7 +36,7 @@ def load(config: Config, path: str) -> Model:
     engine = config.engine
     uses_head = METHODS[config.method.name].uses_head(method_settings(config))
     return LlamaModel(path, engine.n_gpu_layers, load_mtp=uses_head, split_mode=engine.split_mode,
-                      main_gpu=engine.main_gpu, repack=engine.repack)  # fmt: skip
+                      main_gpu=engine.main_gpu, tensor_split=engine.tensor_split, repack=engine.repack)  # fmt: skip
 
 
 def sizes(model: Model | None, file: GgufFile, config: Config) -> dict[str, Any]:

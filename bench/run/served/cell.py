@@ -18,6 +18,7 @@ from bench.run.arms import Prompt
 from bench.run.contrast import Progress
 from bench.run.engines import offloads
 from bench.run.engines.server import sizes
+from bench.run.prompt_text import says, without_second_beginning
 from bench.run.sensors import sensors
 from bench.run.served.arms import ServedArms
 from bench.run.served.contrast import ServedContrast
@@ -46,7 +47,7 @@ def measure_served(config: Config, file: GgufFile | None, job: Mapping[str, Any]
         arms = ServedArms(sides, config, around)
         try:
             progress(0.02, "starting the servers")
-            prompts = behind(_prompts(arms, config), config.depth)
+            prompts = behind(_prompts(arms, config, file), config.depth)
             result = ServedContrast(config, prompts, job["cell"], progress, arms).run(close=False)
         finally:
             arms.close()
@@ -59,13 +60,13 @@ def measure_served(config: Config, file: GgufFile | None, job: Mapping[str, Any]
     return facts, result.tables | {"served": arms.rows}
 
 
-def _prompts(arms: ServedArms, config: Config) -> list[Prompt]:
+def _prompts(arms: ServedArms, config: Config, file: GgufFile | None) -> list[Prompt]:
     """The prompts as both servers divide them. Raises `EngineError` where the two do not agree."""
-    found = []
+    found, said = [], says(config, file)
     for name in (BASELINE, TREATMENT):
         with arms.alone(name) as side:
             side.open()
-            found.append([side.tokenize(item["text"]) for item in config.prompts.items])
+            found.append([without_second_beginning(side.tokenize(said(item)), file) for item in config.prompts.items])
     ways = {side.way for side in arms.sides.values()}
     for item, ours, theirs in zip(config.prompts.items, *found, strict=True):
         if ours != theirs and len(ways) == 1:
