@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -304,10 +304,7 @@ class Contrast:
         noisy = min(self.config.measure.noise_prompts, len(self.tasks))
         for task in self.tasks[:noisy]:
             compared.append(self._compare(self.rounding, task, 0, 0))
-        rows: list[dict[str, Any]] = []
-        for (block, replicate, arm), trace in self.texts.items():
-            if arm != "baseline":
-                rows += self._differences(self.tasks[block], replicate, arm, trace)
+        rows = self._differences()
         self.progress(1.0, "replays")
         return rows, {
             "logit_gap": max(max(item.logit_noise) for item in compared),
@@ -333,24 +330,42 @@ class Contrast:
             first=first,
         )  # fmt: skip
 
-    def _differences(self, task: Task, replicate: int, arm: str, trace: Trace) -> Iterator[dict[str, Any]]:
-        """One row for each answer: where it first differs from the baseline's, and what replaying says about it."""
-        for answer in range(len(task.prompts)):
-            left = self.texts[task.block, replicate, "baseline"].text(answer)
-            right = trace.said(answer)
-            row = {
-                "arm": arm, "prompt": task.prompts[answer].id, "stream": answer, "seed": self._seed(task, replicate),
-                "n": min(len(left), len(right)), "first_difference": None, "teacher_forced": None,
-            }  # fmt: skip
-            first = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), None)
-            if first is not None:
-                compared = self._phases(arm, task, replicate, answer, (first, right[first]))
-                rounding = compared
-                if self.rounding != "treatment" and arm != "again":
-                    rounding = self._phases(self.rounding, task, replicate, answer, (first, right[first]))
-                row["own_noise"] = own_noise(rounding)
-                self._follow(row, first, left, right, compared, rounding)
-            yield row
+    def _differences(self) -> list[dict[str, Any]]:
+        """One row for each answer of each run, in the order of the runs.
+
+        They are compared in the order of the baseline's texts, since a context decodes each of these once for all that
+        is compared on it in succession: turns of a block, and blocks of one prompt, may say the same.
+        """
+        answers = [(key, answer) for key in self.texts if key[2] != "baseline"
+                   for answer in range(len(self.tasks[key[0]].prompts))]  # fmt: skip
+        place = {one: number for number, one in enumerate(answers)}
+
+        def text(one: tuple[tuple[int, int, str], int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+            (block, replicate, _), answer = one
+            said = self.texts[block, replicate, "baseline"].text(answer)
+            return tuple(self.tasks[block].prompts[answer].tokens), tuple(said)
+
+        rows = {place[one]: self._difference(*one[0], one[1]) for one in sorted(answers, key=text)}
+        return [rows[number] for number in range(len(answers))]
+
+    def _difference(self, block: int, replicate: int, arm: str, answer: int) -> dict[str, Any]:
+        """Where an answer first differs from the baseline's, and what replaying says about it."""
+        task = self.tasks[block]
+        left = self.texts[block, replicate, "baseline"].text(answer)
+        right = self.texts[block, replicate, arm].said(answer)
+        row: dict[str, Any] = {
+            "arm": arm, "prompt": task.prompts[answer].id, "stream": answer, "seed": self._seed(task, replicate),
+            "n": min(len(left), len(right)), "first_difference": None, "teacher_forced": None,
+        }  # fmt: skip
+        first = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), None)
+        if first is not None:
+            compared = self._phases(arm, task, replicate, answer, (first, right[first]))
+            rounding = compared
+            if self.rounding != "treatment" and arm != "again":
+                rounding = self._phases(self.rounding, task, replicate, answer, (first, right[first]))
+            row["own_noise"] = own_noise(rounding)
+            self._follow(row, first, left, right, compared, rounding)
+        return row
 
     def _phases(self, arm: str, task: Task, replicate: int, answer: int, first: tuple[int, int]) -> list[Comparison]:
         """An arm's replays, one for each row of its window that the first position may be; of the reference's four."""

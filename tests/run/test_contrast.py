@@ -259,6 +259,32 @@ def test_rounding_noise_is_a_near_tie(tmp_path):
     assert row["near_tie_share"] > 0, "the toy must differ somewhere, or this tests nothing"
 
 
+def test_a_text_is_decoded_once_for_all_that_is_compared_on_it(monkeypatch):
+    """At temperature 0 the turns of a block say the same, and several arms are compared on it."""
+    from bench.run import replay as replays
+
+    decoded: list[tuple[int, tuple[int, ...], tuple[int, ...], replays.Shape]] = []
+    real = replays.replay
+
+    def counting(ctx, prompt, tokens, shape):
+        decoded.append((id(ctx), tuple(prompt), tuple(tokens), shape))
+        return real(ctx, prompt, tokens, shape)
+
+    monkeypatch.setattr(replays, "replay", counting)
+    settings = config("packed")
+    settings.measure.contexts = 1
+    result = Contrast(replace(toy(noise=0.02), spread=0.05), settings, PROMPTS, "order", lambda: (0.0, 0.0),
+                      lambda *_: None).run()  # fmt: skip
+    rows = result.facts["lossless"]
+    assert sum(row["first_difference"] is not None for row in rows) > 4, "the toy must differ, or this tests nothing"
+    arms = [run.arm for run in result.tables["runs"] if run.arm in {row["arm"] for row in rows}]
+    answers = [row["arm"] for row in rows if row["stream"] == 0]
+    assert answers == arms[: len(answers)] or sorted(answers) == sorted(arms), "the rows come in the order of the runs"
+    again = [one for one in decoded if decoded.count(one) > 1]
+    # The noise of the cell is measured before, on the first text.
+    assert len(decoded) - len(set(decoded)) <= 2, again[:1]
+
+
 def test_a_lying_rollback_is_found_before_anything_is_timed(tmp_path):
     model = toy(rollback_lies=True)
     row = everything(judged(tmp_path, model, config("jacobi")))
