@@ -271,6 +271,7 @@ class LlamaContext:
             "main_gpu": self.model.main_gpu,
             "tensor_split": self.model.tensor_split,
             "repack": self.model.repack,
+            "load_s": round(self.model.load_s, 3),
             **packed.facts(),
             "layers_offloaded": self.model.layers_offloaded,
             "n_layer": self.model.n_layer,

@@ -29,3 +29,5 @@ class Loaded:
     """Shares of the GPUs, as 3/1; empty where llama.cpp divides it."""
     repack: bool = True
     """Whether its weights may lie in an order of a backend's own."""
+    load_s: float = 0.0
+    """Seconds that llama.cpp took to load it, a repacking included."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -72,10 +73,11 @@ class LlamaModel:
         shares = _shares(lib, tensor_split)  # llama.cpp reads it while it loads
         params.tensor_split = shares
         params.vocab_only, params.load_mtp, params.use_extra_bufts = vocab_only, load_mtp, repack
-        mark = log().mark()
+        mark, began = log().mark(), time.monotonic()
         handle = lib.llama_model_load_from_file(str(path).encode(), params)
         if not handle:
             raise EngineError(f"llama.cpp does not load {path}: {log().last_error(mark)}")
+        load_s = time.monotonic() - began
         self._open = True
         self._vocab = lib.llama_model_get_vocab(handle)
         self.n_vocab = int(lib.llama_vocab_n_tokens(self._vocab))
@@ -88,7 +90,7 @@ class LlamaModel:
         offloaded, self._offloadable = engine_log.layers_offloaded(log().since(mark)) or (0, self.n_layer + 1)
         width = int(lib.llama_model_n_embd_out(handle))
         self.loaded = Loaded(handle, self.n_vocab, self.n_layer, width, tuple(self.end_tokens), offloaded, split_mode,
-                             main_gpu, tensor_split, repack)  # fmt: skip
+                             main_gpu, tensor_split, repack, load_s)  # fmt: skip
         """What contexts, the head and adapters are made from."""
 
     def facts(self) -> Facts:
