@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from bench.judge.traces import Traces
     from bench.records.cells import StoredCell
 
-__all__ = ["MARK", "OK", "VOID", "WARNING", "Control", "Findings", "Row", "is_synthetic", "model_of", "origin", "rerun"]
+__all__ = ["MARK", "OK", "VOID", "WARNING", "Control", "Findings", "Row", "engine_build", "is_synthetic",
+           "model_of", "origin", "rerun"]  # fmt: skip
 
 OK, WARNING, VOID = "ok", "warning", "void"
 """How bad a control is: passed, worth reading, or the cell says nothing."""
 MARK = "(synthetic)"
 """Behind the name of a model whose weights are random."""
+AS_FILED = "(repack=false)"
+"""Behind the name of a build that packs no weights, as it was asked."""
 
 
 class Findings:
@@ -71,9 +74,20 @@ class Control:
         )  # fmt: skip
 
 
+def engine_build(cell: StoredCell) -> str:
+    """Name of the engine's libraries, by their files."""
+    return str((cell.env.get("engine") or {}).get("build", ""))
+
+
 def origin(cell: StoredCell) -> dict[str, Any]:
-    """Machine, engine build and cell id: where a fact comes from."""
-    return {"machine": cell.machine, "build": (cell.env.get("engine") or {}).get("build", ""), "cells": [cell.cell]}
+    """Machine, engine build and cell id: where a fact comes from.
+
+    A build that was told to leave weights in the file's order is another one to whoever reads its figures.
+    """
+    build, settings = engine_build(cell), cell.config.get("engine")
+    as_filed = isinstance(settings, Mapping) and settings.get("repack") is False
+    told = f"{build} {AS_FILED}" if build and as_filed else build
+    return {"machine": cell.machine, "build": told, "cells": [cell.cell]}
 
 
 def is_synthetic(cell: StoredCell) -> bool:

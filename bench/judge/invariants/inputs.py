@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bench.build_name import digest
-from bench.judge.findings import origin
+from bench.judge.findings import engine_build
 from bench.machine_name import machine_id, make_of
 from bench.records.identity import stored_id
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def recomputed_id(case: Case) -> str | None:
     """The id by what is stored; None for a cell of schema 1 whose method reads a file, whose hash it does not tell."""
     cell = case.cell
-    return stored_id(cell.config, origin(cell)["build"], str((cell.facts.get("model") or {}).get("sha256") or ""))
+    return stored_id(cell.config, engine_build(cell), str((cell.facts.get("model") or {}).get("sha256") or ""))
 
 
 def id_is_the_hash(case: Case) -> str | None:
@@ -61,7 +61,7 @@ def name_is_made(case: Case) -> str | None:
 def builds_agree(case: Case) -> str | None:
     """The build of each context against that of the provenance: one commit, however many digits of it are told."""
     commit = str((case.cell.env.get("engine") or {}).get("llama_cpp_commit") or "")
-    build = str(origin(case.cell)["build"])
+    build = engine_build(case.cell)
     if len(commit) >= 7 and "llama" not in build and commit[:7] not in build and "-" in build:
         return f"env.json names build {build} and commit {commit}, which are not one"
     if told := not_its_files(case.cell.env.get("engine") or {}):
