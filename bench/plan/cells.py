@@ -201,8 +201,10 @@ def _contrast_values(config: Config) -> dict[str, Any]:
         del values["measure"]["distribution"]
     if not values["measure"]["texts"] or config.method.spec.answers == "independent":
         del values["measure"]["texts"]
-    if not values["measure"]["chunk"]:
+    if values["measure"]["chunk"] <= 0:
         del values["measure"]["chunk"]
+    if not values["measure"]["repeats"] or served.is_served(config):
+        del values["measure"]["repeats"]
     if not values["measure"]["until"]:
         del values["measure"]["until"], values["measure"]["budget"]
     if not values["measure"]["contexts"]:
@@ -280,7 +282,8 @@ def _profile_values(config: Config) -> dict[str, Any]:
     values = _common(config)
     for name in ("method", "streams", "temperature", "n_predict", "depth", "prompts", "seed", ENDS, *CHAIN):
         values.pop(name, None)
-    values["measure"] = {key: value for key, value in values["measure"].items() if key.startswith("step_")}
+    values["measure"] = {key: value for key, value in values["measure"].items()
+                         if key.startswith("step_") or (key == "repeats" and value)}  # fmt: skip
     # Left out where they are the usual ones or not used: what is not measured changes no id.
     if not values["peers"]["llama_batched_bench"] or values["peers"]["widths"] == PeersConfig().widths:
         del values["peers"]["widths"]

@@ -159,8 +159,12 @@ class MeasureConfig:
     texts: int = setting(0, "further prompts of each class that the arm decodes once, untimed: how its guesses are "
                          "accepted there says what the speed-up is over more texts than were timed; not for several "
                          "independent answers", least=0)  # fmt: skip
-    chunk: int = setting(0, "tokens of each answer after which the arms of a block take turns, both of their runs "
-                         "being open; 0: whole runs, one after the other", least=0)  # fmt: skip
+    chunk: int = setting(-1, "tokens of each answer after which the arms of a block take turns, both of their runs "
+                         "being open; 0: whole runs, one after the other; -1 is 8 on a CPU, and 0 where layers are "
+                         "offloaded, since a GPU pays for the change", least=-1)  # fmt: skip
+    repeats: float = setting(1.0, "seconds that runs may be done again for, because other processes took CPU time from "
+                             "them, for each second of runs that are kept, beside the first ten; 0: none",
+                             least=0)  # fmt: skip
     until: float = setting(0.0, "half width of the interval of the log ratio, for these texts, that is narrow enough: "
                            "every prompt gets further blocks until it is reached, or the interval lies on one side of "
                            "1.00, or the budget ends; 0: no further blocks", least=0)  # fmt: skip

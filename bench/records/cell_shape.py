@@ -36,6 +36,8 @@ SHAPES: dict[str, Any] = {
         "ends": [int], "turns": {"chunk": int, "arms": [str]},
         "decodes": [{"width": int, "graphs": bool, "ns": [int], "queued_ns": [int]}],
         "left_out": [{"width": int, "reason": str}],
+        "repeated": {"share": NUMBER, "free_cpus": NUMBER, "lasting": bool, "seconds": NUMBER,
+                     "attempts": _ROWS},
         "stopping": {"why": str, "seconds": NUMBER, "passes": _ROWS},
         "sharp": {"lossless": _ROWS, "noise": {"*": object}, "*": SCALAR},
     },

@@ -9,19 +9,20 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from bench.plan.settings import Config
 from bench.plan.treatment import changes
 from bench.records.arms import APART
-from bench.records.rows import Piece, Run
 from bench.records.stopping import FIXED
 from bench.run.arms import REFERENCE, Arms, Prompt, Task, reference_shape
 from bench.run.draw_counts import Distribution
 from bench.run.kept import run_kept
 from bench.run.padded import compare_padded
+from bench.run.repeats import Kept, Repeats, free_cpus
 from bench.run.replay import Comparison, Shape, compare
+from bench.run.result import Result, forced, own_noise
 from bench.run.specs import rule_of
 from bench.run.tasks import further, renewed, tasks, unlike
 from bench.run.trial import Trial, here
@@ -33,40 +34,6 @@ Progress = Callable[[float, str], None]
 SINGLE = Shape(1, "sequences")
 TURNING = ("baseline", "again", "treatment")
 """Arms with a context of their own; the others share the treatment's, in which one run can be open."""
-
-
-@dataclass
-class Result:
-    """Tables and facts of a cell."""
-
-    tables: dict[str, list[Any]] = field(
-        default_factory=lambda: {name: [] for name in ("runs", "rounds", "ledger", "draws", "pieces")})
-    facts: dict[str, Any] = field(default_factory=dict[str, Any])
-
-    def add(self, run: Run, trace: Trace, pieces: Sequence[Piece] = ()) -> None:
-        """Keep a run."""
-        self.tables["pieces"] += pieces
-        self.tables["runs"].append(run)
-        self.tables["rounds"] += trace.rounds()
-        self.tables["ledger"] += trace.emits()
-        self.tables["draws"] += trace.draws()
-
-
-def own_noise(compared: list[Comparison]) -> dict[str, float]:
-    """What the shape of the decode moves on one answer's own prefix, where no guess is made.
-
-    Noise can be nothing for hundreds of positions and then not, so that of another prompt may be too small.
-    """
-    return {
-        "logit_gap": max(max(item.logit_noise) for item in compared),
-        "cdf": max((max(item.cdf_noise) for item in compared if item.cdf_noise), default=0.0),
-    }
-
-
-def forced(compared: Comparison) -> dict[str, Any]:
-    """How often a replay of the baseline's text says another token, and the largest gap there."""
-    return {"positions": len(compared.disagrees), "disagreements": sum(compared.disagrees),
-            "worst_gap": compared.worst_gap()}  # fmt: skip
 
 
 class Contrast:
@@ -95,7 +62,8 @@ class Contrast:
         self.carried = self.tasks[-1]
         unseen = (prompt for prompt in prompts if prompt not in self.carried.prompts)
         self.arms = (open_arms or here(model, config, sample))(next(unseen, unlike(prompts[0])).tokens)
-        takes = config.measure.chunk and self.arms.takes_turns()
+        self.repeats = Repeats(config.measure.repeats, free_cpus(config)) if self.repeatable else None
+        takes = config.measure.chunk > 0 and self.arms.takes_turns()
         self.turning = TURNING if takes else ()
         self.result = Result()
         self.texts: dict[tuple[int, int, str], Trace] = {}
@@ -110,6 +78,7 @@ class Contrast:
             controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
             facts = self.result.facts
             facts["stopping"] = self._blocks(again, controlled)
+            facts |= {"repeated": self.repeats.facts()} if self.repeats else {}
             facts["untimed"] = self._untimed(further(self.prompts, self.config))
             self._carry(2)
             self._run_kept()
@@ -129,6 +98,11 @@ class Contrast:
             if close:
                 self.arms.close()
         return self.result
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether runs that others disturbed are done again."""
+        return self.config.measure.repeats > 0
 
     def planned(self, prompts: list[Prompt]) -> list[Task]:
         """Blocks of one pass."""
@@ -241,15 +215,24 @@ class Contrast:
         """Run an arm once and keep it."""
         number = len(self.result.tables["runs"])
         held = "treatment" if arm in APART else arm
-        run, trace = self.arms.measure(held, task, order, seed, number, length, known, arm)
+
+        def once() -> Kept:
+            run, trace = self.arms.measure(held, task, order, seed, number, length, known, arm)
+            return [(run, trace, ())]
+
+        # What is about memory, of a text or of what came before, can be seen once.
+        ((run, trace, _),) = self.repeats.runs(once) if self.repeats and arm not in APART else once()
         self.result.add(replace(run, context=self.arms.made - 1), trace)
         return trace
 
     def _in_turns(self, arms: Sequence[str], task: Task, first: int, seed: int) -> None:
         """Run some arms that take turns, from place `first` of the block on, and keep them."""
         number, length = len(self.result.tables["runs"]), self.config.n_predict
-        found = self.arms.measure_turns(arms, task, first, seed, number, length, self.config.measure.chunk)
-        for run, trace, pieces in found:
+
+        def once() -> Kept:
+            return self.arms.measure_turns(arms, task, first, seed, number, length, self.config.measure.chunk)
+
+        for run, trace, pieces in self.repeats.runs(once) if self.repeats else once():
             self.result.add(replace(run, context=self.arms.made - 1), trace, pieces)
             self.texts[task.block, seed - self._seed(task, 0), run.arm] = trace
 

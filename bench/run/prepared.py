@@ -19,13 +19,15 @@ from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
 from bench.plan.settings import Config
 from bench.plan.shards import Shard, chosen
-from bench.plan.treatment import changes, treated
+from bench.plan.treatment import changes, is_apart, treated
 from bench.records.cells import check_writable
 from bench.run import engines
 from bench.run.served.program import check_servers, facts_of
 from pti_loop.gguf.file import GgufFile
 
 MANY_POINTS = 100
+TURN = 8
+"""Tokens of a turn on a CPU: a tenth of a second of a small model, where load comes in bursts of a second."""
 
 Plan = tuple[list[Cell], list[Config], dict[str, dict[str, Any]]]
 """Cells, configurations, and the environment of each engine by its name."""
@@ -52,6 +54,7 @@ def prepare(overrides: Sequence[str], writes: bool = True, shard: Shard | None =
             cpus.check_threads(threads, available)
         check_peers(config)
         engines.engine(config.model.engine).check_installed()
+        _set_turns(config)
         if served.is_served(config):
             check_servers(config)
     weights = check_models(configs)
@@ -71,6 +74,13 @@ def prepare(overrides: Sequence[str], writes: bool = True, shard: Shard | None =
                           found["host"]):  # fmt: skip
             planned.setdefault(cell.id, cell)
     return list(planned.values()), configs, environments
+
+
+def _set_turns(config: Config) -> None:
+    """How long a turn is where nobody said it: none where arms are in processes of their own, or a GPU pays for it."""
+    if config.measure.chunk < 0:
+        whole = served.is_served(config) or is_apart(config) or engines.offloads(config)
+        config.measure.chunk = 0 if whole else TURN
 
 
 def _with_builds(configs: list[Config]) -> list[Config]:

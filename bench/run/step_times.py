@@ -9,12 +9,14 @@ import gc
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from bench.plan.settings import Config
 from bench.records.rows import Step
 from bench.run import settling
 from bench.run.held import Look, before
+from bench.run.repeats import Repeats
 from bench.run.specs import context_spec
 from pti_loop.engine import Context, Model, prefill
 
@@ -25,17 +27,21 @@ _SEQUENCES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64)
 _TOKENS = (1, 2, 3, 4, 6, 8, 9, 12, 16, 24, 32, 48, 64)
 """Widths of each layout that are timed, as far as a profile goes: 9, because cost may jump behind 8."""
 
+Quiet = Callable[[Callable[[], list[Step]]], list[Step]]
+"""Has a series measured, again where others disturbed it."""
 Batch = tuple[Sequence[int], Sequence[int], Sequence[int]]
 """Tokens, positions and sequences of the rows of one decode."""
 
 
-def step_costs(model: Model, config: Config, name: str,
-               progress: Callable[[float, str], None]) -> list[Step]:
+def step_costs(model: Model, config: Config, name: str, progress: Callable[[float, str], None],
+               repeats: Repeats | None = None) -> list[Step]:  # fmt: skip
     """Timed steps of widths from 1 to `measure.step_widths` in both layouts, in a new random order in each pass.
 
     `measure.step_depth` tokens are held before. A width is decoded until its series is flat (`bench.run.settling`),
-    with halves of `measure.step_repeats` decodes; those before are kept as not settled.
+    with halves of `measure.step_repeats` decodes; those before are kept as not settled. A series that others disturbed
+    is done again as far as `repeats` allows.
     """
+    quiet = repeats.series if repeats else _once
     measure = config.measure
     depth = min(measure.step_depth, max(config.engine.n_ctx - settling.MOST - 2 * _half(config), 1))
     text = model.tokenize(TEXT)
@@ -54,7 +60,7 @@ def step_costs(model: Model, config: Config, name: str,
             layouts = [(_in_sequences, sequences), (_in_tokens, tokens)]
             order.shuffle(layouts)
             for timed, widths in layouts:
-                for step in timed(model, config, held, order.sample(widths, len(widths))):
+                for step in timed(model, config, held, order.sample(widths, len(widths)), quiet):
                     steps.append(replace(step, repeat=number, order=len(steps)))
             progress(0.1 + 0.7 * (number + 1) / measure.step_passes, f"step cost, pass {number + 1}")
     finally:
@@ -62,28 +68,34 @@ def step_costs(model: Model, config: Config, name: str,
     return steps
 
 
+def _once(measure: Callable[[], list[Step]]) -> list[Step]:
+    return measure()
+
+
 def _half(config: Config) -> int:
     """Decodes of a half of a flat series: at least two, so that a single long one makes halves differ."""
     return max(config.measure.step_repeats, 2)
 
 
-def _in_sequences(model: Model, config: Config, held: Sequence[int], widths: Sequence[int]) -> list[Step]:
+def _in_sequences(model: Model, config: Config, held: Sequence[int], widths: Sequence[int],
+                  quiet: Quiet) -> list[Step]:  # fmt: skip
     """One token in each of `width` sequences.
 
     A width gets a context of its own with exactly that many sequences, as a method of that width would have, so that
     no idle sequence is paid for.
     """
-    steps: list[Step] = []
-    for width in widths:
+
+    def series(width: int) -> list[Step]:
         ctx = model.context(context_spec(config, width, width))
         try:
             prefill(ctx, held, 0)
             for sequence in range(1, width):
                 ctx.copy(0, sequence)
-            steps += _series(ctx, _one_each(ctx, width), "sequences", _half(config))
+            return _series(ctx, _one_each(ctx, width), "sequences", _half(config))
         finally:
             ctx.close()
-    return steps
+
+    return [step for width in widths for step in quiet(partial(series, width))]
 
 
 def _one_each(ctx: Context, width: int) -> Iterator[Batch]:
@@ -93,24 +105,27 @@ def _one_each(ctx: Context, width: int) -> Iterator[Batch]:
         tokens = ctx.greedy()
 
 
-def _in_tokens(model: Model, config: Config, held: Sequence[int], widths: Sequence[int]) -> list[Step]:
+def _in_tokens(model: Model, config: Config, held: Sequence[int], widths: Sequence[int],
+               quiet: Quiet) -> list[Step]:  # fmt: skip
     """`width` tokens of the one sequence of a context, which all widths share, as the rounds of a guessing method do.
 
     A width that a batch or the context does not hold has no steps.
     """
-    steps: list[Step] = []
     fits = [width for width in widths if width <= min(config.engine.n_batch, config.engine.n_ctx - len(held))]
     ctx = model.context(context_spec(config, 1, max(fits, default=1)))
+
+
+    def series(width: int) -> list[Step]:
+        if not ctx.rewind(0, len(held)):
+            ctx.clear()
+            prefill(ctx, held, 0)
+        return _series(ctx, _window(ctx, held, width), "tokens", _half(config))
+
     try:
         prefill(ctx, held, 0)
-        for width in fits:
-            if not ctx.rewind(0, len(held)):
-                ctx.clear()
-                prefill(ctx, held, 0)
-            steps += _series(ctx, _window(ctx, held, width), "tokens", _half(config))
+        return [step for width in fits for step in quiet(partial(series, width))]
     finally:
         ctx.close()
-    return steps
 
 
 def _window(ctx: Context, held: Sequence[int], width: int) -> Iterator[Batch]:

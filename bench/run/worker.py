@@ -34,11 +34,13 @@ from bench.records import taken
 from bench.records.cells import write_cell
 from bench.records.drawing import PLAIN
 from bench.run.arms import Around, Prompt
+from bench.run.card_room import no_room
 from bench.run.contrast import Contrast
 from bench.run.engines import engine, offloads
 from bench.run.held import held
 from bench.run.prompt_text import facts as template_facts
 from bench.run.prompt_text import says, without_second_beginning
+from bench.run.repeats import Repeats, free_cpus
 from bench.run.side_words import About
 from bench.run.trial import here
 from pti_loop.engine import EngineError, Model, Unsupported
@@ -51,6 +53,8 @@ Measured = tuple[dict[str, Any], dict[str, list[Any]]]
 """Facts, and rows of each table."""
 CONTEXTS_ON_A_GPU = 3
 """How many times contexts are made in a cell whose layers are offloaded: there two of one kind differ by 1 to 2 %."""
+_LEFT_OUT: dict[str, Any] = {"sharp": False, "chunk": 0, "repeats": 0.0}
+"""Settings of `measure` that a configuration does not have where they are off."""
 _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
 
 
@@ -59,7 +63,7 @@ def config_of(values: dict[str, Any]) -> Config:
     known = {key: value for key, value in values.items() if key in Config.__dataclass_fields__}
     if "treatment" in known:
         known["treatment"] = TreatmentConfig(TreatedEngineConfig(**known["treatment"]["engine"]))
-    known["measure"] = {"sharp": False} | dict(known.get("measure") or {})  # left out where it is off
+    known["measure"] = _LEFT_OUT | dict(known.get("measure") or {})
     if "method" in known:
         known["method"] = {key: known["method"][key] for key in ("name", "parameters")}
     return Config(**{key: _GROUPS[key](**value) if key in _GROUPS else value for key, value in known.items()})
@@ -114,29 +118,6 @@ def measure_cell(job: dict[str, Any]) -> Measured:
         facts |= {"sharp": sharp.facts} if sharp.facts else {}
         tables |= {"sharp": sharp.rows}
     return facts, tables
-
-
-def no_room(config: Config, file: GgufFile, kind: str) -> str:
-    """Why weights and contexts cannot fit onto the cards, told before anything is loaded; empty where they may.
-
-    Weights and caches alone, so it never refuses what would run: the engine's own buffers come on top.
-    """
-    from bench.host.card_memory import card_memory
-
-    whole = config.engine.n_gpu_layers < 0 and offloads(config)
-    card = card_memory() if whole else None
-    if card is None:
-        return ""
-    streams = max(config.measure.counted_widths) if kind == "counters" else config.streams + 2
-    widest = max(config.measure.step_widths, 1) if kind == "profile" else streams
-    n_ctx = config.engine.n_ctx + config.depth
-    runs = engine(config.model.engine)
-    caches = (runs.kv_bytes_per_token(file, config) * n_ctx + file.state_bytes_per_sequence()) * widest
-    if file.step_bytes + caches <= card.free:
-        return ""
-    return (f"the weights take {file.step_bytes / 1e9:.1f} GB and the contexts of {widest} sequences of {n_ctx} tokens "
-            f"{caches / 1e9:.1f} GB, and {card.free / 1e9:.1f} GB are free on the card; lower engine.n_ctx or streams, "
-            "take a smaller quantization, or divide the model over more cards")  # fmt: skip
 
 
 def _count(config: Config, file: GgufFile, job: dict[str, Any]) -> Measured:
@@ -300,7 +281,9 @@ def _profile(model: Model, config: Config, job: dict[str, Any], sizes: dict[str,
     of_shape = sizes["kv_bytes_per_token"], sizes["state_bytes_per_sequence"]
     facts: dict[str, Any] = {
         "memory_by_streams": step_times.memory_by_streams(model, config, *of_shape, look=held)}
-    steps = step_times.step_costs(model, config, job["cell"], progress)
+    repeats = Repeats(config.measure.repeats, free_cpus(config)) if config.measure.repeats else None
+    steps = step_times.step_costs(model, config, job["cell"], progress, repeats)
+    facts |= {"repeated": repeats.facts()} if repeats else {}
     for name, program in job["peers"].items():
         setattr(config.peers, name, program)
     facts["peers"] = compare_with_peers(model, Path(job["model_path"]), config, progress)

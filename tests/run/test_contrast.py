@@ -41,9 +41,9 @@ def config(method="stagger", streams=4, temperature=0.0, n_predict=24, **paramet
     return made
 
 
-def judged(tmp_path, model, settings: Config):
+def judged(tmp_path, model, settings: Config, sample=lambda: (0.0, 0.0)):
     """Measure on the toy, store, read back and judge: the whole way but the model."""
-    result = Contrast(model, settings, PROMPTS, "order", lambda: (0.0, 0.0), lambda *_: None).run()
+    result = Contrast(model, settings, PROMPTS, "order", sample, lambda *_: None).run()
     result.facts |= {
         "model": {"name": "toy", "step_bytes": 1_000_000, "kv_bytes_per_token": 8, "state_bytes_per_sequence": 0,
                   "quantization": "F32", "synthetic": False},

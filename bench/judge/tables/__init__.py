@@ -78,7 +78,8 @@ TABLES: dict[str, Table] = {
 _INVARIANTS = "bench.judge.invariants:invariants"
 CONTROLS = {
     CONTRAST: (
-        _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls", f"{_CONTROLS}.turns:switching",
+        _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls",
+        f"{_CONTROLS}.repeated:repeated", f"{_CONTROLS}.turns:switching",
         f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.drafters:kept", f"{_CONTROLS}.drafters:padded",
         f"{_CONTROLS}.conditions:conditions",
         f"{_CONTROLS}.packing:packing", f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
@@ -86,14 +87,15 @@ CONTROLS = {
     ),
     TRIAL: (
         _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls",
-        f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.trial:trial_conditions", f"{_CONTROLS}.trial:limits",
+        f"{_CONTROLS}.repeated:repeated", f"{_CONTROLS}.arms:arm_controls",
+        f"{_CONTROLS}.trial:trial_conditions", f"{_CONTROLS}.trial:limits",
         f"{_CONTROLS}.packing:packing",
         f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
         f"{_MEASURE}.sampled_tokens:distribution_control",
     ),
     SERVED: (_INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.served:served_conditions",
              f"{_CONTROLS}.trial:limits"),
-    PROFILE: (_INVARIANTS,),
+    PROFILE: (_INVARIANTS, f"{_CONTROLS}.repeated:repeated"),
     COUNTERS: (_INVARIANTS, f"{_MEASURE}.decode_counters:traffic"),
 }  # fmt: skip
 """The checks of a cell by its kind, each `Case -> list[Control]`, in the order in which they are told."""

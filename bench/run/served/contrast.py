@@ -37,6 +37,11 @@ class ServedContrast(Contrast):
         self.servers = arms
         self._gaps: dict[tuple[Any, ...], dict[str, Any]] = {}
 
+    @property
+    def repeatable(self) -> bool:
+        """False: to this process a server's own CPU time is another process's, and a kept server would remember."""
+        return False
+
     def planned(self, prompts: list[Prompt]) -> list[Task]:
         """Blocks; requests at once are about a prompt each."""
         return tasks(prompts, self.config, independent=self.config.streams > 1)
