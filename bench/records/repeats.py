@@ -5,8 +5,8 @@ It looks at the machine beside the run and never at the run's own time. It reads
 
 from __future__ import annotations
 
-TAKEN = 0.1
-"""CPUs' worth of time that a run can lose to others; a quiet machine's own services take a few hundredths."""
+TAKEN = 0.2
+"""CPUs' worth of time that a run can lose to others; a quiet machine's own services take up to a tenth."""
 TICKS_NS = 30_000_000
 """Three ticks of the system's counters: what is less may be the way they count."""
 
