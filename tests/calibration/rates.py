@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,10 +52,10 @@ def judged(table: RunTable, by_text: bool) -> tuple[Both, tuple[float, float]]:
 
 
 def measure(
-    seed: int, count: int, noise: Noise, texts: Texts, prompts: int, blocks_each: int = 1, effect: float = 1.1,
-    by_text: bool = False,
+    seed: int | Sequence[int], count: int, noise: Noise, texts: Texts, prompts: int, blocks_each: int = 1,
+    effect: float = 1.1, by_text: bool = False,
 ) -> Rates:  # fmt: skip
-    """Rates over `count` contrasts."""
+    """Rates over `count` contrasts. Lines of a page have seeds of their own: one odd draw is not to show in several."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(count):

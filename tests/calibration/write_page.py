@@ -69,23 +69,26 @@ def _row(found: Rates) -> list[str]:
 
 
 def _noises(count: int) -> list[str]:
-    rows = [[name, design, *_row(measure(1, count, noise, TEXTS["alike (sd 0.03)"], *size))]
-            for name, noise in NOISES.items() for design, size in (DESIGNS | FEW).items()]  # fmt: skip
+    rows = [[name, design, *_row(measure([1, line, place], count, noise, TEXTS["alike (sd 0.03)"], *size))]
+            for line, (name, noise) in enumerate(NOISES.items())
+            for place, (design, size) in enumerate((DESIGNS | FEW).items())]  # fmt: skip
     told = "An arm that guesses nothing, on texts whose effects are alike. One prompt speaks of itself."
     return ["## Noise", "", told, *_table(("noise", "design", *COLUMNS), rows)]
 
 
 def _texts(count: int) -> list[str]:
-    rows = [[name, design, *_row(measure(2, count, NOISES["independent"], texts, *size, by_text=True))]
-            for name, texts in TEXTS.items() for design, size in DESIGNS.items()]  # fmt: skip
+    rows = [[name, design, *_row(measure([2, line, place], count, NOISES["independent"], texts, *size, by_text=True))]
+            for line, (name, texts) in enumerate(TEXTS.items())
+            for place, (design, size) in enumerate(DESIGNS.items())]  # fmt: skip
     told = (f"A drafter, whose gain depends on the text. With fewer than {ENOUGH} prompts its rows do not speak of "
             "texts like these.")  # fmt: skip
     return ["## Texts", "", told, *_table(("effect between texts", "design", *COLUMNS), rows)]
 
 
 def _effects(count: int) -> list[str]:
-    rows = [[f"{effect:g}", *_row(measure(3, count, NOISES["stalls"], TEXTS["alike (sd 0.03)"], 6, effect=effect))]
-            for effect in (0.9, 0.97, 1.0, 1.03, 1.1, 1.3, 2.0)]  # fmt: skip
+    rows = [[f"{effect:g}", *_row(measure([3, line], count, NOISES["stalls"], TEXTS["alike (sd 0.03)"], 6,
+                                          effect=effect))]
+            for line, effect in enumerate((0.9, 0.97, 1.0, 1.03, 1.1, 1.3, 2.0))]  # fmt: skip
     return ["## Size of the effect", "", "Six prompts, with stalls.", *_table(("true ratio", *COLUMNS), rows)]
 
 
@@ -99,9 +102,9 @@ def _several(count: int) -> list[str]:
 
 def _power(count: int) -> list[str]:
     rows = []
-    for name, noise in NOISES.items():
+    for line, (name, noise) in enumerate(NOISES.items()):
         for effect in (1.05, 1.1):
-            found = measure(4, count, noise, TEXTS["alike (sd 0.03)"], 6, effect=effect)
+            found = measure([4, line], count, noise, TEXTS["alike (sd 0.03)"], 6, effect=effect)
             rows.append([name, f"{effect:g}", _share(found.seen_plain), _share(found.seen),
                          f"{100 * found.half_plain:.1f} %", f"{100 * found.half_these:.1f} %"])  # fmt: skip
     head = ("noise", "true ratio", "seen, with stalls and over prompts", "seen, these texts", "half width before",
