@@ -203,13 +203,13 @@ def _contrast_values(config: Config) -> dict[str, Any]:
         del values["measure"]["texts"]
     if values["measure"]["chunk"] <= 0:
         del values["measure"]["chunk"]
-    if not values["measure"]["repeats"] or served.is_served(config):
+    if not values["measure"]["repeats"] or served.is_served(config) or treatment.is_apart(config):
         del values["measure"]["repeats"]
     if not values["measure"]["until"]:
         del values["measure"]["until"], values["measure"]["budget"]
     if not values["measure"]["contexts"]:
         del values["measure"]["contexts"]
-    if not values["measure"]["sharp"]:
+    if not values["measure"]["sharp"] or treatment.changes(config):  # a build or a setting is graded by its own rule
         del values["measure"]["sharp"]
     return values | _method_values(config)
 

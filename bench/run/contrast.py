@@ -101,8 +101,8 @@ class Contrast:
 
     @property
     def repeatable(self) -> bool:
-        """Whether runs that others disturbed are done again."""
-        return self.config.measure.repeats > 0
+        """Whether runs that others disturbed are done again: where the other arm's process is not one of the others."""
+        return self.config.measure.repeats > 0 and isinstance(self.arms, Arms)
 
     def planned(self, prompts: list[Prompt]) -> list[Task]:
         """Blocks of one pass."""

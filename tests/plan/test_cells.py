@@ -293,3 +293,19 @@ def test_each_host_of_a_make_has_a_profile_and_shares_the_rest(tmp_path: Path):
     assert planned("2b")[0].id == own.id and planned("2b")[0].state == "done" and planned("1a")[0].id == first.id
     finish(first, "")
     assert planned("2b")[0].id == first.id, "whose it is nobody knows, so that it is taken for this host's"
+
+
+def test_a_trial_asks_for_no_measurement_that_it_does_not_make():
+    """It is graded by a rule of its own, and to the process of one arm the other arm's work is somebody else's."""
+    plain = plan("streams=2")[0].config["measure"]
+    assert plain["sharp"] and plain["repeats"]
+    setting = plan("treatment.engine.type_k=q8_0")[0].config["measure"]
+    assert "sharp" not in setting and setting["repeats"]
+    apart = plan("treatment.engine.repack=false")[0].config["measure"]
+    assert not {"sharp", "repeats"} & apart.keys()
+
+
+def test_a_turn_that_nobody_set_is_in_no_id():
+    assert "chunk" not in plan("streams=2")[0].config["measure"]
+    assert plan("streams=2", "measure.chunk=0")[0].id == plan("streams=2")[0].id
+    assert plan("streams=2", "measure.chunk=8")[0].id != plan("streams=2")[0].id
