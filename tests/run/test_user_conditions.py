@@ -111,8 +111,9 @@ def test_answers_end_by_themselves_in_both_arms(file, model, method, more):
             assert all(token not in model.end_tokens for token in text[:-1])
             assert text[-1] in model.end_tokens or len(text) == 32
         assert left[0] == right[0]
-        if not answer and not made.temperature:
-            assert len(left) < 32 and left == right, "the answer to a sum is short, and the same"
+        if not answer:
+            assert left == right, "the answer to a sum is the same"
+            assert len(left) < 32 or made.temperature, "and a likely one is short"
 
 
 CHAIN = {"top_k": 30, "top_p": 0.9, "min_p": 0.02, "repeat_penalty": 1.3, "presence_penalty": 0.2}
