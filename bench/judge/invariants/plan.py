@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.judge.invariants.places import CARRY, KEPT
+from bench.judge.tables import SERVED
 from bench.records.arms import APART, PLANTED
 from bench.records.stopping import BUDGET, FIXED, NARROW, STOPPED, looked
 
@@ -71,7 +72,7 @@ def _controls(case: Case, measure: Mapping[str, Any], arms: list[Counter[str]], 
     if case.arm.guesses:
         asked |= dict.fromkeys(PLANTED, own)
     sequences = ((case.cell.facts.get("engine") or {}).get("treatment") or {}).get("n_seq_max") or 1
-    if sequences > 1:
+    if sequences > 1 and case.kind != SERVED:  # both servers have as many slots, and none runs alone beside them
         asked["solo"] = own
     for arm, count in asked.items():
         found, wanted = sum(arm in block for block in arms), min(count, planned)

@@ -1,4 +1,4 @@
-"""The real llama-server, where `make peers` has built it: asked, judged, kept, and with several requests at once.
+"""The real llama-server, where `make peers` has built it: asked, judged, and with several requests at once.
 
 The texts are short, so no speed is looked at.
 """
@@ -66,14 +66,3 @@ def test_two_requests_at_once(tmp_path: Path) -> None:
     assert not void(found)
     assert {row["scope"] for row in found.trials} == {"answer", "aggregate"}
     assert set(stored.served["stream"].tolist()) == {0, 1}
-
-
-def test_a_kept_server_answers_everything_and_one_that_remembers_replays(tmp_path: Path) -> None:
-    stored, found = measured(tmp_path / "same", "--alias same", "engine.kept=true")
-    assert stored.facts["sides"] == "kept" and set(stored.served["starts"].tolist()) <= {1, 2}
-    assert not {"engine", "same_again"} & set(void(found))
-    stored, _ = measured(tmp_path / "mod", "--spec-type ngram-mod --spec-ngram-mod-n-match 4 --spec-ngram-mod-n-min 1",
-                        "engine.kept=true", "n_predict=48")  # fmt: skip
-    guesses = [int(stored.served["drafted"][stored.served["run"] == run][0])
-               for run in stored.runs["run"][stored.runs["arm"] == "carry"]]
-    assert guesses[1] > guesses[0], "the second answer to a prompt is a replay where the server is kept"
