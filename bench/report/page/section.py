@@ -13,10 +13,9 @@ from bench.judge.tables import columns_of
 from bench.plain_text import markdown
 from bench.report.tables.arms import is_void
 from bench.report.tables.conditions import CellIndex, condition, grouped
-from bench.report.tables.values import MISSING, Row, cells_of, fixed, line, mebibytes, percent
+from bench.report.tables.values import MISSING, Row, cells_of, fixed, line, listed_ids, mebibytes, percent
 
 MAX_ROWS = 60
-MAX_IDS = 40
 Column = tuple[str, Callable[[Row], str]]
 
 
@@ -117,8 +116,3 @@ def unless_void(column: Column, word: str = "void") -> Column:
 
 def ids_of(row: Row) -> str:
     return listed_ids(cells_of(row), 3)
-
-
-def listed_ids(ids: Sequence[str], limit: int = MAX_IDS) -> str:
-    told = " ".join(ids[:limit]) or "none"
-    return told if len(ids) <= limit else f"{told} and {len(ids) - limit} more"

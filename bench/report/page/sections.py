@@ -13,22 +13,12 @@ from bench.judge.tables import TABLES
 from bench.judge.tables.cell import DAMAGED
 from bench.report.page.damaged import damaged
 from bench.report.page.guess_sections import acceptance, distribution, domain, predictions
-from bench.report.page.section import (
-    Column,
-    Section,
-    by_group,
-    ids_of,
-    limits,
-    listed_ids,
-    shown,
-    tabulate,
-    unless_void,
-)
+from bench.report.page.section import Column, Section, by_group, ids_of, limits, shown, tabulate, unless_void
 from bench.report.page.trial_sections import energy, servers, trials
 from bench.report.tables.arms import describe, is_void, of_all_prompts
 from bench.report.tables.conditions import CellIndex, condition
 from bench.report.tables.csv_files import Ordered
-from bench.report.tables.values import MISSING, Row, all_cells, cells_of, figure, fixed, get, line, number
+from bench.report.tables.values import MISSING, Row, all_cells, cells_of, figure, fixed, get, line, listed_ids, number
 
 GRAVEST = (VOID, WARNING)
 

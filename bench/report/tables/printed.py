@@ -5,8 +5,8 @@ A table is about one machine, build and model, and its caption has the condition
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.plain_text import markdown
@@ -15,10 +15,24 @@ from bench.report.tables.arms import describe, is_void, of_all_prompts
 from bench.report.tables.conditions import CellIndex, condition, grouped
 from bench.report.tables.csv_files import Ordered
 from bench.report.tables.files import open_folder, write_file
-from bench.report.tables.latex import tabular
-from bench.report.tables.values import MISSING, Row, all_cells, figure, fixed, get, line, number
+from bench.report.tables.latex import NEEDS, tabular
+from bench.report.tables.values import (
+    MISSING,
+    MOST_IDS,
+    Row,
+    all_cells,
+    cells_of,
+    figure,
+    fixed,
+    get,
+    line,
+    listed_ids,
+    number,
+)
 
 FOLDER = "tables"
+PAGE_LINES, FIRST_COLUMN = 34, 28
+"""Lines of rows, and letters of a first column that is broken, that fit a page of an article beside a caption."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +41,35 @@ class Printed:
 
     title: str
     condition: str
-    cells: tuple[str, ...]
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    rests_on: tuple[tuple[str, ...], ...]
+    """The cells of each row."""
 
     @property
-    def caption(self) -> str:
-        return f"{self.title}. Conditions: {self.condition}. Cells: {' '.join(self.cells) or 'none'}."
+    def cells(self) -> tuple[str, ...]:
+        return tuple(sorted({cell for cells in self.rests_on for cell in cells}))
+
+    def caption(self, most_ids: int) -> str:
+        """Title, conditions and cells; of many of these the first ones and how many more there are."""
+        return f"{self.title}. Conditions: {self.condition}. Cells: {listed_ids(self.cells, most_ids)}."
+
+    def pages(self) -> Iterator[Printed]:
+        """The table in parts that fit a page each, every one with its own cells."""
+        place = 0
+        while place < len(self.rows) or not place:
+            height, end = 0, place
+            while end < len(self.rows) and (end == place or height + _height(self.rows[end]) <= PAGE_LINES):
+                height += _height(self.rows[end])
+                end += 1
+            title = f"{self.title}, continued" if place else self.title
+            yield replace(self, title=title, rows=self.rows[place:end], rests_on=self.rests_on[place:end])
+            place = max(end, 1)
+
+
+def _height(row: Sequence[str]) -> int:
+    """Lines that a row may take in a narrow page, its first column broken."""
+    return -(-len(row[0]) // FIRST_COLUMN) or 1
 
 
 Column = tuple[str, Callable[[Row], str]]
@@ -93,7 +129,7 @@ def _by_place(claims: Sequence[Row], index: CellIndex) -> list[Printed]:
 
 def _table(title: str, rows: Sequence[Row], told: str, columns: Sequence[Column]) -> Printed:
     body = tuple(tuple(text(row) for _, text in columns) for row in rows)
-    return Printed(title, told, tuple(all_cells(rows)), tuple(name for name, _ in columns), body)
+    return Printed(title, told, tuple(name for name, _ in columns), body, tuple(tuple(cells_of(row)) for row in rows))
 
 
 def write_printed(tables: Ordered, claims: Sequence[Row], index: CellIndex, out: Path) -> list[Path]:
@@ -108,15 +144,17 @@ def write_printed(tables: Ordered, claims: Sequence[Row], index: CellIndex, out:
 
 
 def latex_text(name: str, parts: Sequence[Printed]) -> str:
-    r"""A table environment for each; it needs \usepackage{booktabs}."""
-    made = ["% Needs \\usepackage{booktabs}.\n"]
-    for place, one in enumerate(parts):
-        made.append(tabular(one.header, one.rows, one.caption, f"tab:{name}-{place + 1}"))
+    """A table environment for each page of each."""
+    made = [NEEDS]
+    for place, one in enumerate(page for part in parts for page in part.pages()):
+        if len(one.cells) > MOST_IDS:
+            made.append(f"% All cells: {line(' '.join(one.cells))}\n")
+        made.append(tabular(one.header, one.rows, one.caption(MOST_IDS), f"tab:{name}-{place + 1}"))
     return "\n".join(made)
 
 
 def markdown_text(parts: Sequence[Printed]) -> str:
-    return "\n".join(markdown_table(one.header, one.rows, one.caption) for one in parts)
+    return "\n".join(markdown_table(one.header, one.rows, one.caption(len(one.cells))) for one in parts)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bench.plain_text import plain_text
@@ -16,6 +16,8 @@ from bench.plain_text import plain_text
 Row = Mapping[str, Any]
 
 MISSING = "n/a"
+MOST_IDS = 40
+"""Ids that are told in one place: with hundreds of them nobody would find what stands behind."""
 _PAIR = re.compile(r"(\w+)\s*[=:]\s*([^\s,;=]+)")
 _SCALARS = {str, float, int, bool, type(None)}
 _BLANK = {"", "nan", "none", "null", "n/a", "<na>", "nat"}
@@ -129,6 +131,12 @@ def cells_of(row: Row) -> list[str]:
 
 def all_cells(rows: Iterable[Row]) -> list[str]:
     return sorted({cell for row in rows for cell in cells_of(row)})
+
+
+def listed_ids(ids: Sequence[str], limit: int = MOST_IDS) -> str:
+    """Ids with blanks between them; of many the first `limit` and how many more there are."""
+    told = " ".join(ids[:limit]) or "none"
+    return told if len(ids) <= limit else f"{told} and {len(ids) - limit} more"
 
 
 def sort_key(row: Row, names: Iterable[str]) -> tuple[tuple[int, float, str], ...]:
