@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bench.report.figures.groups import in_rows, places_of, titled
 from bench.report.figures.layout import rows_axis
 from bench.report.figures.marks import NAN, Mark, Panel, Plan, cells, joined, omitted, value
-from bench.report.figures.published import MEASURED, Point, acceptance_beside, acceptance_points
+from bench.report.figures.published import MEASURED, Point, acceptance_beside, acceptance_claims, acceptance_points
 from bench.report.figures.scales import intervals, row_intervals
 from bench.report.figures.style import BLUE, GREY, INK, PALE, PUBLISHED, handle
 from bench.report.tables.arms import ALL, describe, is_void
@@ -36,7 +36,7 @@ def acceptance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Plan
     rows = [row for row in tables.rows("acceptance") if figure(row, "rate") is not None]
     pooled = [row for row in rows if not figure(row, "depth") and not is_void(row)
               and get(row, "prompt_class") in (ALL, None)]  # fmt: skip
-    panels, shown = [], []
+    panels, shown, published = [], [], acceptance_claims(claims)
     for title, heading, members in titled(pooled, index):
         chosen = _largest(members, index)
         with_mean = [_arm(row) for row in chosen if figure(row, "collision_mean") is not None]
@@ -45,9 +45,10 @@ def acceptance(tables: Ordered, claims: Sequence[Row], index: CellIndex) -> Plan
         curved = [row for row in chosen if _arm(row) in on_curve]
         for name in sorted(on_curve):
             own = [row for row in curved if _arm(row) == name]
-            panels.append(Panel(f"{name}: {title}", _curve_marks(own, claims), f"{name}\n{heading}", height=1.5))
-        rest = sorted((row for row in chosen if row not in curved), key=lambda row: -value(row, "rate"))
-        panels += in_rows(title, heading, [(describe(row, index), _row_marks(row, claims, index)) for row in rest])
+            panels.append(Panel(f"{name}: {title}", _curve_marks(own, published), f"{name}\n{heading}", height=1.5))
+        drawn = {id(row) for row in curved}
+        rest = sorted((row for row in chosen if id(row) not in drawn), key=lambda row: -value(row, "rate"))
+        panels += in_rows(title, heading, [(describe(row, index), _row_marks(row, published, index)) for row in rest])
         shown += chosen
     if not panels:
         return None
@@ -78,20 +79,20 @@ def _found(row: Row, label: str, x: float, y: float) -> Mark:
     return Mark(FOUND, label, x, y, value(row, "ci_low"), value(row, "ci_high"), note, tuple(cells_of(row)))
 
 
-def _curve_marks(rows: Sequence[Row], claims: Sequence[Row]) -> tuple[Mark, ...]:
+def _curve_marks(rows: Sequence[Row], published: Sequence[Point]) -> tuple[Mark, ...]:
     own = sorted(rows, key=lambda row: value(row, "temperature"))
     marks = [_found(row, _arm(row), value(row, "temperature"), value(row, "rate")) for row in own]
     means = [row for row in own if figure(row, "collision_mean") is not None]
     marks += [Mark(CURVE, _arm(row), value(row, "temperature"), value(row, "collision_mean"), cells=cells([row]))
               for row in means]  # fmt: skip
-    points = acceptance_points(claims, [line(get(own[0], "method"))])
+    points = acceptance_points(published, [line(get(own[0], "method"))])
     return tuple([*marks, *(_claim(point, "", middle(point.x)) for point in points if point.x[1] > 0)])
 
 
-def _row_marks(row: Row, claims: Sequence[Row], index: CellIndex) -> list[Mark]:
+def _row_marks(row: Row, published: Sequence[Point], index: CellIndex) -> list[Mark]:
     """The row's rate, and what was published of just that method at just that temperature."""
     label = describe(row, index)
-    points = acceptance_beside(acceptance_points(claims, [line(get(row, "method"))]), row)
+    points = acceptance_beside(acceptance_points(published, [line(get(row, "method"))]), row)
     return [_found(row, label, value(row, "rate"), NAN), *(_claim(point, label, None) for point in points)]
 
 

@@ -143,10 +143,15 @@ def cost_curves(claims: Sequence[Row]) -> list[list[Point]]:
     return [[curves[sheet][key] for key in sorted(curves[sheet])] for sheet in sorted(curves)]
 
 
-def acceptance_points(claims: Sequence[Row], methods: Sequence[str]) -> list[Point]:
-    """Acceptance rates by temperature, of the methods named or of none in particular, each once."""
+def acceptance_claims(claims: Sequence[Row]) -> list[Point]:
+    """Acceptance rates by temperature, in the order of the sheet: read once, every row of a figure asks for its own."""
+    return _points(claims, "acceptance", ("temperature",), _SHARES)
+
+
+def acceptance_points(published: Sequence[Point], methods: Sequence[str]) -> list[Point]:
+    """Of those rates the ones of the methods named or of none in particular, each once."""
     points: dict[tuple[Span, Span, str], Point] = {}
-    for point in _points(claims, "acceptance", ("temperature",), _SHARES):
+    for point in published:
         if point.scope.get("method") in (None, "any", *methods):
             points.setdefault((point.x, point.y, point.evidence), point)
     return [points[key] for key in sorted(points)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.report.figures.published import SpeedupClaims, acceptance_points, cost_curves, spans
+from bench.report.figures.published import SpeedupClaims, acceptance_claims, acceptance_points, cost_curves, spans
 from tests.report import report_stand_ins as stand_ins
 
 ROW = stand_ins.speedup("0" * 12, "stagger", 4, 0.5)
@@ -53,8 +53,9 @@ def test_percentages_and_ranges_become_shares_and_other_methods_stay_out() -> No
     gap = stand_ins.claim("d", "not_run", "acceptance", "temperature=0.6", 0.0, unit="difference")
     claims = [*stand_ins.claims(), other, gap]
     expected = [((0.6, 0.6), (0.75, 0.75), "measured"), ((0.6, 0.7), (0.5, 0.65), "stated")]
-    assert [(point.x, point.y, point.evidence) for point in acceptance_points(claims, ["stagger"])] == expected
-    assert len(acceptance_points(claims, ["stagger", "mtp"])) == 3
+    read = acceptance_claims(claims)
+    assert [(point.x, point.y, point.evidence) for point in acceptance_points(read, ["stagger"])] == expected
+    assert len(acceptance_points(read, ["stagger", "mtp"])) == 3
 
 
 def test_a_projection_is_not_drawn_as_a_published_speedup() -> None:
