@@ -193,11 +193,11 @@ def summary_of(found: Judged) -> Summary:
     from bench.judge.summary.missing import LEFT_OUT, Missing
 
     if found.many is None:
-        return summarize(found.findings, found.claims, found.faults)
+        return summarize(found.findings, found.claims, found.faults, found.only)
     whole, shown = found.many.cells, len(found.findings.cells)
     sentence = (f"Page, figures and report.md show {shown} of {whole} cells, the first of each arm, and no panels; the "
                 "CSV files have all. `report model=NAME method=NAME machine=NAME` shows what it is asked for.")
-    made = summarize(found.many.light, found.claims, found.faults)
+    made = summarize(found.many.light, found.claims, found.faults, found.only)
     return replace(made, missing=(*made.missing, Missing(LEFT_OUT, sentence, whole - shown)))
 
 

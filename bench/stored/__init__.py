@@ -19,9 +19,10 @@ from bench.children import children
 from bench.errors import UserError
 from bench.host.cpus import available_cpus
 from bench.judge import merge
-from bench.judge.cell import Profiles
+from bench.judge.cell import JudgedCell, Profiles
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.facts import load_facts
+from bench.judge.claims.left_out import tell_left_out
 from bench.judge.claims.relevant import Relevant
 from bench.judge.claims.sheet import read_sheet
 from bench.judge.claims.verdicts import judge_claims
@@ -67,24 +68,33 @@ class Judged(NamedTuple):
     """A sentence on each entry of a sheet that cannot be judged."""
     many: Streamed | None = None
     """All that was found, where there are too many cells to hold it; `findings` has that of a few then."""
+    only: str = ""
+    """Which cells were asked for, as `machine=h200`; empty for all."""
 
 
 def judged(results: Path, claims: str, chosen: Chosen = EVERYTHING, traces: bool = True) -> Judged:
     """The findings of a results folder, and the verdicts on sheets: `all` that are shipped, names of them, or files.
 
     A folder without a finished cell has empty findings. Raises `UserError` where there is no such folder, where a sheet
-    cannot be read, and for a name that no cell has.
+    cannot be read, and for a name that no cell has. Where some cells are chosen, and there are not very many, a claim
+    that only the others can judge is said to be left out.
     """
     sheet, faults = read_sheets(claims)
     facts = load_facts(CONFIGS / "facts")
-    folders = whole_cells(results) if traces else []
-    if len(folders) <= MANY:
-        findings = findings_of(results, chosen, traces)
-        return Judged(findings, judge_claims(sheet, findings, facts), tuple(faults))
+    folders = whole_cells(results)
+    if len(folders) <= MANY or not traces:
+        cells = _judged_cells(folders, traces=traces and len(folders) <= MOST_TRACED)
+        findings = judge_kernels(cells.merged(chosen), _kernels(results, chosen))
+        verdicts = judge_claims(sheet, findings, facts)
+        if chosen != EVERYTHING:
+            every = judge_kernels(cells.merged(EVERYTHING), _kernels(results, EVERYTHING))
+            verdicts = tell_left_out(verdicts, judge_claims(sheet, every, facts), chosen.told)
+        return Judged(findings, verdicts, tuple(faults), only=chosen.told)
     many = stream_stored(folders, Relevant(sheet, facts.names), chosen)
     kernels = _kernels(results, chosen)
     judge_kernels(many.light, kernels)
-    return Judged(judge_kernels(many.shown(), kernels), judge_claims(sheet, many.light, facts), tuple(faults), many)
+    return Judged(judge_kernels(many.shown(), kernels), judge_claims(sheet, many.light, facts), tuple(faults), many,
+                  chosen.told)  # fmt: skip
 
 
 def findings_of(results: Path, chosen: Chosen = EVERYTHING, traces: bool = False) -> Findings:
@@ -138,6 +148,25 @@ def judge_stored(folders: Sequence[Path], processes: int | None = None, traces: 
     A damaged cell is a row of the table of cells. What many cells said before is not judged again. Raises `UserError`
     for a chosen name that no cell has.
     """
+    return _judged_cells(folders, processes, traces).merged(chosen)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Cells, each judged, and the names of their hosts."""
+
+    judged: Sequence[JudgedCell]
+    hosts: Hosts
+
+    def merged(self, chosen: Chosen) -> Findings:
+        """The findings of those that are asked for, with the words of the tokens that they show."""
+        findings = merge(chosen.of(self.judged), self.hosts)
+        findings.traces[:] = _with_words(findings.traces)
+        return findings
+
+
+def _judged_cells(folders: Sequence[Path], processes: int | None = None, traces: bool = False) -> _Cells:
+    """Each cell judged, in the order of the folders."""
     begun = _begin(folders, processes, traces)
     judged = {folder: share.judged for folder, share in begun.profiles.items()}
     rest = [folder for folder in folders if folder not in judged]
@@ -146,9 +175,7 @@ def judge_stored(folders: Sequence[Path], processes: int | None = None, traces: 
         judged[folder] = share.judged
     if begun.judging.keeps:
         Kept().forget_others()
-    findings = merge(chosen.of([judged[folder] for folder in folders]), begun.hosts)
-    findings.traces[:] = _with_words(findings.traces)
-    return findings
+    return _Cells([judged[folder] for folder in folders], begun.hosts)
 
 
 def stream_stored(folders: Sequence[Path], relevant: Relevant, chosen: Chosen = EVERYTHING,

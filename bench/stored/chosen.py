@@ -21,6 +21,11 @@ class Chosen:
     model: tuple[str, ...] = ()
     method: tuple[str, ...] = ()
 
+    @property
+    def told(self) -> str:
+        """What is asked for, as it is typed; empty for everything."""
+        return " ".join(f"{name}={','.join(wanted)}" for name, wanted in self._asked() if wanted)
+
     def of(self, cells: Sequence[JudgedCell]) -> list[JudgedCell]:
         """The cells that are asked for. Raises `UserError` for a name that no cell has."""
         self.check(row for cell in cells for row in cell.findings.cells)

@@ -54,6 +54,29 @@ def test_the_document_of_real_records_fits_the_schema(few, capsys):
     jsonschema.validate(json.loads(out), schema.schema())
 
 
+def test_what_a_filter_leaves_out_is_said_to_be_left_out_and_not_to_be_unrun(few, tmp_path, capsys):
+    jacobi = "175a0b6d176f"
+    shutil.copytree(few, tmp_path / "few")
+    few = tmp_path / "few"
+    shutil.copytree(REFERENCE / TINY / jacobi, few / TINY / jacobi, dirs_exist_ok=True)
+    _, whole, _ = report(f"results={few}", "-o", "jsonl", "table=claims", capsys=capsys)
+    code, out, _ = report(f"results={few}", f"reports={tmp_path}", "machine=h200", capsys=capsys)
+    assert code == 0 and "Only of the cells with machine=h200." in out
+    every, part = ([json.loads(line) for line in lines.splitlines()] for lines in (
+        whole, report(f"results={few}", "machine=h200", "-o", "jsonl", "table=claims", capsys=capsys)[1]))  # fmt: skip
+    decided = {row["claim_id"]: row for row in every if row["machine"] == "amd-epyc-2c" and row["verdict"] != "not_run"}
+    told = {row["claim_id"]: row for row in part if row["verdict"] == "left_out"}
+    assert told and told.keys() <= decided.keys()
+    assert not {row["claim_id"] for row in part if row["verdict"] == "not_run"} & decided.keys()
+    for name, row in told.items():
+        assert f"{decided[name]['verdict']} on amd-epyc-2c" in row["why"] and "machine=h200" in row["would_change"]
+    page, text = (tmp_path / "index.html").read_text(), (tmp_path / "report.md").read_text()
+    heading = "Left out by machine=h200, so neither judged here nor not run"
+    assert heading in page and f"## {heading}" in text and heading in " ".join(out.split())
+    short = report(f"results={few}", "machine=h200", "--short", capsys=capsys)[1]
+    assert "that machine=h200 leaves out" in short and short.startswith("Only of the cells with machine=h200.")
+
+
 @pytest.mark.parametrize(("key", "value"), [("machine", "h200"), ("model", "smollm2-135m"), ("method", "packed")])
 def test_a_filter_leaves_only_what_fits(few, capsys, key, value):
     _, whole, _ = report(f"results={few}", "-o", "jsonl", "table=cells", capsys=capsys)

@@ -36,12 +36,17 @@ class Summary:
     verdicts: int
     missing: tuple[Missing, ...]
     """What is not there, or could not be read."""
+    only: str = ""
+    """Which cells were asked for, as `machine=h200`; empty for all."""
 
 
-def summarize(findings: Findings, verdicts: Sequence[Verdict], faults: Sequence[str] = ()) -> Summary:
-    """The screen. `faults` are the sentences on entries of the sheets that nothing could be made of."""
+def summarize(findings: Findings, verdicts: Sequence[Verdict], faults: Sequence[str] = (), only: str = "") -> Summary:
+    """The screen. `faults` are the sentences on entries of the sheets that nothing could be made of, `only` is which
+    cells were asked for.
+    """
     chosen, marked = headlines(verdicts)
     return Summary(
         machines=quiet(findings), headlines=chosen, marked=marked, evidence=evidence(verdicts),
         claims=len({row.claim_id for row in verdicts}), verdicts=len(verdicts), missing=missing(findings, faults),
+        only=only,
     )  # fmt: skip

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bench.judge.claims import left_out
 from bench.judge.tables.claims import VERDICTS, Verdict
 
-MEASURED, ARITHMETIC, SOURCES, NOT_RUN = KINDS = ("measured here", "arithmetic", "sources", "not run")
+MEASURED, ARITHMETIC, SOURCES, NOT_RUN, LEFT_OUT = KINDS = (
+    "measured here", "arithmetic", "sources", "not run", "left out",
+)  # fmt: skip
 _OF_RULE = {"arithmetic": ARITHMETIC, "fact": SOURCES}
 
 
@@ -30,13 +33,15 @@ class Evidence:
 
 def kind_of(row: Mapping[str, Any]) -> str:
     """What a verdict rests on. One that rests on no cell, on no arithmetic and on no source has not been run."""
+    if row.get("verdict") == left_out.LEFT_OUT:
+        return LEFT_OUT
     return _OF_RULE.get(str(row.get("judged_by")), MEASURED if row.get("cells") else NOT_RUN)
 
 
 def evidence(verdicts: Sequence[Verdict]) -> tuple[Evidence, ...]:
-    """All kinds, those without a verdict too."""
+    """All kinds, those without a verdict too, but for what a choice of cells leaves out."""
     found: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     for row in verdicts:
         found[kind_of(row)][row.verdict] += 1
     return tuple(Evidence(kind, {word: counts[word] for word in VERDICTS if counts[word]})
-                 for kind, counts in found.items())  # fmt: skip
+                 for kind, counts in found.items() if counts or kind != LEFT_OUT)  # fmt: skip

@@ -14,6 +14,7 @@ MEANINGS = {
     "inconclusive": "the interval spans the claim's edge: more blocks or prompts would decide",
     "not_comparable": "it belongs to conditions that differ here, or that it does not name; the reason lists them",
     "not_run": "no stored cell measures it; the reason names what would",
+    "left_out": "this report was asked for some cells only, and what measures it is not among them",
 }
 """Every verdict in words, in the order in which they are printed."""
 VERDICTS = tuple(MEANINGS)
@@ -24,7 +25,7 @@ class Verdict(Row):
     """The verdict on one claim from the rows of one machine and build, from arithmetic or from a source."""
 
     claim_id: str = column("id of the claim in its sheet", words="claim")
-    verdict: str = column("refuted, misstated, reproduced, inconclusive, not_comparable or not_run")
+    verdict: str = column("refuted, misstated, reproduced, inconclusive, not_comparable, not_run or left_out")
     scope: str = column("what the claim is about")
     published: float | str | bool = column("value that was published")
     measured: float | None = column("value found here", interval="ci", words="measured [95 % interval]")

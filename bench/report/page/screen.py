@@ -15,14 +15,20 @@ def screen(summary: Summary) -> dict[str, Any]:
     """What the template asks for."""
     return {
         "missing": [markdown(one.sentence) for one in summary.missing],
+        "only": markdown(words.only(summary)) if summary.only else "",
         "quiet_title": words.QUIET_TITLE,
         "machines": [f"**{one.verdict}** {markdown(f'{one.machine}: {one.sentence}')}" for one in summary.machines],
         "no_contrast": words.NO_CONTRAST,
         "claims_title": words.claims_title(summary),
-        "claims": [_claim(one) for one in summary.headlines],
+        "claims": [_claim(one) for one in words.told(summary)],
+        "left_out_title": markdown(words.left_out_title(summary)),
+        "left_out": [markdown(f"{one.says} {one.why}") for one in words.left_out(summary)],
         "change": words.CHANGE,
         "total": words.total(summary),
         "evidence": _evidence(summary),
+        "legend_title": words.LEGEND_TITLE,
+        "legend": [(markdown(word), markdown(meaning)) for word, meaning in words.legend(summary)
+                   if word not in VERDICTS],
     }
 
 

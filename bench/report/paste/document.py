@@ -39,7 +39,7 @@ def told(summary: Summary) -> dict[str, Any]:
     return {
         "machines": [_fields(one, OF_MACHINE) for one in summary.machines],
         "headlines": [_headline(one) for one in summary.headlines],
-        "marked": summary.marked,
+        "marked": summary.marked, "only": summary.only,
         "evidence": [{"kind": one.kind, "counts": dict(one.counts)} for one in summary.evidence],
         "claims": summary.claims, "verdicts": summary.verdicts,
         "missing": [_fields(one, OF_MISSING) for one in summary.missing],

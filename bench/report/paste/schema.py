@@ -81,7 +81,7 @@ def _summary() -> dict[str, Any]:
     return _object({
         "machines": {"type": "array", "items": _object(machine)},
         "headlines": {"type": "array", "items": {"description": _line(Headline), **_object(headline)}},
-        "marked": {"type": "boolean"},
+        "marked": {"type": "boolean"}, "only": {"type": "string"},
         "evidence": {"type": "array", "items": _object({"kind": {"enum": list(KINDS)}, "counts": counts})},
         "claims": {"type": "integer"}, "verdicts": {"type": "integer"},
         "missing": {"type": "array", "items": _object(lack)},

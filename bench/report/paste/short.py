@@ -27,14 +27,18 @@ def text(summary: Summary, findings: Any) -> str:
     lines = [f"- {markdown(f'{one.machine} was {one.verdict}: {one.sentence}')}" if one.verdict != "cannot tell" else
              f"- {markdown(f'whether {one.machine} was quiet cannot be told: {one.sentence}')}"
              for one in summary.machines] or [words.NO_CONTRAST]  # fmt: skip
+    lines = [markdown(words.only(summary)), "", *lines] if summary.only else lines
     lines = [*(f"> Missing: {markdown(one.sentence)}" for one in summary.missing), *lines, ""]
-    told = [one for one in summary.headlines if one.verdict != "not_run"]
+    told = [one for one in words.told(summary) if one.verdict != "not_run"]
+    other = len(words.left_out(summary))
     if summary.headlines:
         lines += [f"**{words.claims_title(summary)}**", ""]
         lines += [f"- **{one.verdict}**: {markdown(one.says)} {markdown(one.why)} ({markdown(words.basis(one))})"
                   for one in told]  # fmt: skip
-        left = len(summary.headlines) - len(told)
-        lines += [*([f"- and {left} that nothing here measures"] if left else []), ""]
+        left = len(summary.headlines) - len(told) - other
+        lines += [f"- and {left} that nothing here measures"] if left else []
+        lines += [f"- and {other} that {markdown(summary.only)} leaves out"] if other else []
+        lines.append("")
     for _, members in grouped(of_all_prompts(tables.rows("speedup")), index):
         lines += _table(members, index)
     lines.append(f"{words.total(summary)}. Speed-ups are of distinct tokens over plain decoding, interleaved in one "

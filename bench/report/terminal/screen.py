@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 COLOURS = {
     "refuted": "red", "misstated": "magenta", "reproduced": "green", "inconclusive": "yellow",
-    "not_comparable": "blue", "not_run": "dim", "quiet": "green", "disturbed": "yellow", "cannot tell": "yellow",
+    "not_comparable": "blue", "not_run": "dim", "left_out": "dim",
+    "quiet": "green", "disturbed": "yellow", "cannot tell": "yellow",
 }  # fmt: skip
 INDENT = 2
 
@@ -27,6 +28,8 @@ def print_summary(summary: Summary, out: Path, console: Console) -> None:
     """Prints the screen; `out` is the folder of the report."""
     for lack in summary.missing:
         console.print(_plain(f"Missing: {lack.sentence}", "yellow"))
+    if summary.only:
+        console.print(_plain(words.only(summary), "yellow"))
     console.print(_plain(words.QUIET_TITLE, "bold"))
     for machine in summary.machines:
         _indented(_led(machine.verdict, f"{machine.machine}: {machine.sentence}"), console)
@@ -34,14 +37,22 @@ def print_summary(summary: Summary, out: Path, console: Console) -> None:
         _indented(_plain(words.NO_CONTRAST), console)
     if summary.headlines:
         console.print(_plain(words.claims_title(summary), "bold"))
-    for one in summary.headlines:
+    for one in words.told(summary):
         console.print(_led(one.verdict, one.says))
         _indented(_plain(f"{one.why} [{words.basis(one)}]"), console)
         _indented(_plain(f"{words.CHANGE}: {one.would_change}", "dim"), console)
+    if left := words.left_out(summary):
+        console.print(_plain(words.left_out_title(summary), "bold"))
+        for one in left:
+            _indented(_plain(f"{one.says} {one.why}"), console)
     console.print(_plain(words.total(summary), "bold"))
     for kind in summary.evidence:
         if kind.total:
             _indented(_plain(words.evidence(kind)), console)
+    if legend := words.legend(summary):
+        console.print(_plain(words.LEGEND_TITLE, "bold"))
+    for word, meaning in legend:
+        _indented(_plain(f"{word}: {meaning}"), console)
     console.print(_plain(f"Every claim with its reason: {Path(out) / 'index.html'} (or report.md)"), soft_wrap=True)
 
 

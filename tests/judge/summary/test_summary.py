@@ -11,7 +11,7 @@ from bench.judge.claims.verdicts import judge_claims
 from bench.judge.damage import damaged_row
 from bench.judge.findings import Findings
 from bench.judge.summary import summarize
-from bench.judge.summary.evidence import KINDS
+from bench.judge.summary.evidence import KINDS, LEFT_OUT
 from bench.plan.config import CONFIGS
 from bench.stored import sheets
 from tests.judge.claims.claim_findings import FACTS, PTI, accepted, speed
@@ -58,7 +58,7 @@ def test_sheets_without_a_mark_tell_what_records_decided_first_in_their_order():
 def test_every_verdict_is_counted_under_one_kind_of_evidence():
     findings, rows = judged(*PTI, speedup=[speed()])
     found = summarize(findings, rows)
-    assert [one.kind for one in found.evidence] == list(KINDS)
+    assert [one.kind for one in found.evidence] == [kind for kind in KINDS if kind != LEFT_OUT]
     assert sum(one.total for one in found.evidence) == found.verdicts == len(rows)
     assert found.claims == len(PTI)
     by_kind = {one.kind: one.counts for one in found.evidence}
@@ -108,5 +108,5 @@ def test_what_is_missing_is_told_the_gravest_first():
 
 def test_the_summary_is_made_of_plain_fields_that_every_printer_can_read():
     assert [one.name for one in fields(summarize(Findings(), []))] == [
-        "machines", "headlines", "marked", "evidence", "claims", "verdicts", "missing",
+        "machines", "headlines", "marked", "evidence", "claims", "verdicts", "missing", "only",
     ]  # fmt: skip

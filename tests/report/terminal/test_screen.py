@@ -13,7 +13,9 @@ from bench.judge.findings import Findings
 from bench.judge.summary import summarize
 from bench.judge.tables.claims import Verdict
 from bench.report import print_summary
+from bench.report import summary as words
 from tests.judge.claims.claim_findings import FACTS, PTI, accepted, speed
+from tests.report import report_stand_ins as stand_ins
 
 HOSTILE = "\x1b[31mred\x1b[0m [bold]x[/bold] \u202eback https://example.org " + "word" * 30
 
@@ -40,14 +42,25 @@ def test_every_word_is_there_within_the_width(width):
     assert max(map(len, lines[:-1])) <= width
     whole = " ".join(text.split())
     for one in FOUND.headlines:
-        for words in (one.verdict, one.says, one.why, one.would_change):
-            assert "".join(words.split()) in "".join(whole.split())
+        for told in (one.verdict, one.says, one.why, one.would_change):
+            assert "".join(told.split()) in "".join(whole.split())
     assert "…" not in text and "..." not in text
     assert "so 38.1 tok/s are 10.0 distinct." in whole
 
 
 def test_the_headlines_fit_one_screen_of_80_columns():
     assert len(printed(FOUND).splitlines()) <= 60
+
+
+def test_words_that_are_no_readers_own_are_explained_where_they_are_used():
+    lines = printed(FOUND).splitlines()
+    legend = " ".join(lines[lines.index(words.LEGEND_TITLE) :])
+    for word in ("distinct: each token of an answer once", "counted: ", "plain decoding: ", "a round: "):
+        assert word in legend
+    assert "A/A: " not in legend, "nothing on this screen says it"
+    cell = stand_ins.cell_row("c" * 12, stalled=0.0)
+    assert "A/A: plain decoding measured against itself" in printed(summarize(Findings(cells=[cell]), []))
+    assert words.LEGEND_TITLE not in printed(summarize(Findings(), []))
 
 
 def test_colour_adds_no_words():
