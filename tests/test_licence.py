@@ -93,7 +93,11 @@ def test_configs_state_the_licences_of_the_table():
     prompts = sorted((ROOT / "configs/prompts").glob("*.yaml"))
     assert prompts
     for path in prompts:
-        stated = yaml.safe_load(path.read_text())["licence"].split(" AND ")
+        document = yaml.safe_load(path.read_text())
+        if not document["items"]:  # the user's own: whoever wrote them knows
+            assert document["licence"] == "unknown", path
+            continue
+        stated = document["licence"].split(" AND ")
         assert set(stated) == set(of(path.relative_to(ROOT).as_posix())), path
     shipped = yaml.safe_load(read("configs/model/pti-tiny.yaml"))
     assert shipped["licence"] in of(shipped["file"])
