@@ -14,9 +14,10 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import yaml
+if TYPE_CHECKING:
+    import yaml
 
 MOST_BYTES = 64 << 20
 """Of one file of records, packed or unpacked: some two million rows."""
@@ -67,6 +68,8 @@ def yaml_value(text: str, loader: type | None = None) -> Any:
 
     Nine levels of aliases in 600 bytes say a thousand million things.
     """
+    import yaml  # takes as long as a small text's whole audit, which needs none
+
     chosen = loader or getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     open_: list[tuple[str | None, int]] = []  # of each collection that is not closed: anchor, and values before it
     sizes: dict[str, int] = {}
@@ -96,6 +99,8 @@ def yaml_value(text: str, loader: type | None = None) -> Any:
 
 
 def _fault(event: yaml.Event, problem: str) -> yaml.MarkedYAMLError:
+    import yaml
+
     return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
