@@ -150,10 +150,12 @@ def test_a_void_packed_cell_checks_nothing() -> None:
 
 
 def with_decodes(cell: Cell, times: Callable[[Any], Any]) -> Cell:
-    """The cell with other decode times of its treatment, in ms by round; the rest of a round is host time."""
+    """The cell with other decode times of its treatment, in ms by round; the rest of a round is sampling."""
     treated = cell.rounds["run"].isin(cell.runs[cell.runs["arm"] == "treatment"]["run"])
     numbers = cell.rounds.loc[treated, "round"]
     cell.rounds.loc[treated, "decode_ns"] = (times(numbers) * MS).astype(np.int64)
+    parts = cell.rounds.loc[treated, ["draft_ns", "decode_ns", "rollback_ns"]].sum(axis=1)
+    cell.rounds.loc[treated, "sample_ns"] = cell.rounds.loc[treated, "total_ns"] - parts
     return cell
 
 
