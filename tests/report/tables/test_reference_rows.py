@@ -58,7 +58,9 @@ def test_the_rows_of_kernels_are_those_of_the_committed_report() -> None:
     for table in ("kernels", "counters", "ssq", "kernel_resources"):
         kept = (ROOT / "reports" / "reference" / f"{table}.csv").read_text()
         made = table_text(table, Ordered(findings).rows(table))
-        for mine, theirs in zip(csv.DictReader(made.splitlines()), csv.DictReader(kept.splitlines()), strict=True):
+        # The counters of a decode are of a cell, and stand in the table of the kernels' own.
+        lines = [line for line in csv.DictReader(kept.splitlines()) if line["cells"] not in FOLDERS]
+        for mine, theirs in zip(csv.DictReader(made.splitlines()), lines, strict=True):
             wrong = [name for name in theirs if not same(mine[name], theirs[name])]
             assert not wrong, (table, wrong, mine)
 
