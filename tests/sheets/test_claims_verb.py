@@ -94,7 +94,8 @@ def test_an_entry_that_cannot_be_leaves_the_sheet_as_it_was(tmp_path):
 @pytest.mark.parametrize("metric", ["rate", "aggregate", "step_cost", "acceptance", "tokens_per_round", "lossless",
                                     "memory", "bandwidth", "trial"])  # fmt: skip
 def test_what_follows_from_a_metric_can_be_judged(metric):
-    words = ["id=a.b", "says=x", "source.document=p", "source.date=2026-11-30", f"metric={metric}", "published=0.5"]
+    words = ["id=a.b", "says=x", "source.document=p", "source.date=2026-11-30", f"metric={metric}",
+             f"published={'1' if metric == 'lossless' else '0.5'}"]  # fmt: skip
     scope = {"step_cost": "scope.width=4", "memory": "scope.streams=2", "bandwidth": "scope.threads=2",
              "aggregate": "scope.method=packed", "trial": "scope.difference=build"}  # fmt: skip
     _, given = words_of([*words, scope.get(metric, "scope.method=lookup")])

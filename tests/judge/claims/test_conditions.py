@@ -24,7 +24,9 @@ NAMES = load_names(ROOT / "configs" / "facts")
 WHOLE: dict[str, Any] = {
     "machine": "mi50", "model": "qwen3.6-27b", "quantization": "q5_k_m", "n_predict": 80, "build": "b1",
     "baseline_tok_s": 50.0, "prompt": "The key", "n_ctx": 4096, "n_seq_max": 4, "type_k": "f16", "flash_attn": "on",
-    "temperature": 0.0, "window": 4,
+    "temperature": 0.0, "window": 4, "top_k": 40, "top_p": 0.95, "min_p": 0.05, "repeat_penalty": 1.1,
+    "frequency_penalty": 0.5, "presence_penalty": 0.25, "repeat_last_n": 32, "ignore_eos": False,
+    "prompt_template": "model",
 }  # fmt: skip
 
 
@@ -33,13 +35,15 @@ def flow(values: dict[str, Any]) -> str:
 
 
 def test_every_condition_is_compared(tmp_path: Path) -> None:
-    """All thirteen: eight of them were never looked at once."""
-    assert set(WHOLE) == set(CONDITION_KEYS) and len(CONDITION_KEYS) == 13
+    """All of them: a condition that is not looked at is one that any row shares."""
+    assert set(WHOLE) == set(CONDITION_KEYS) and len(CONDITION_KEYS) == 22
     claim = claim_of(tmp_path, conditions=flow(WHOLE), scope="{method: mtp}")
     row = speed(method="mtp", **WHOLE)
     assert differing(claim, row, NAMES) == []
     other = {"n_predict": 24, "baseline_tok_s": 60.0, "n_ctx": 512, "n_seq_max": 64, "type_k": "q8_0",
-             "flash_attn": "off", "temperature": 0.7, "window": 5}  # fmt: skip
+             "flash_attn": "off", "temperature": 0.7, "window": 5, "top_k": 0, "top_p": 1.0, "min_p": 0.0,
+             "repeat_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0, "repeat_last_n": 64,
+             "ignore_eos": True, "prompt_template": "none"}  # fmt: skip
     for key in CONDITION_KEYS:
         (phrase,) = differing(claim, {**row, key: other.get(key, "another")}, NAMES)
         assert phrase.startswith(f"{key} (claim: ")
@@ -115,7 +119,7 @@ WITHOUT = [
     ({}, "machine, model, quantization"),
     ({"metric": "acceptance", "published": "0.9", "unit": "share", "rule": "{kind: records, test: value}"}, "model"),
     ({"metric": "step_cost", "scope": "{width: 4}", "rule": "{kind: records, test: absolute}"}, "machine, model"),
-    ({"metric": "step_cost", "scope": "{width: 4}", "published": "2.04",
+    ({"metric": "step_cost", "scope": "{width: 4}", "published": "4",
       "rule": "{kind: records, test: direction, expect: less_than, edge: 4}"}, "machine"),
 ]  # fmt: skip
 

@@ -203,8 +203,9 @@ def test_what_a_counter_says_stands_beside(tmp_path: Path) -> None:
     ],
 )
 def test_a_direction_is_that_of_the_whole_interval(tmp_path, expect, row, verdict) -> None:
-    edge = ", edge: 1.5" if expect in ("greater_than", "less_than") else ""
-    published = "2.0" if expect.startswith("greater") else "0.5"
+    own = expect in ("greater_than", "less_than")
+    edge = ", edge: 1.5" if own else ""
+    published = "1.5" if own else "2.0" if expect.startswith("greater") else "0.5"
     rule = f"{{kind: records, test: direction, expect: {expect}{edge}}}"
     claim = claim_of(tmp_path, published=published, rule=rule)
     assert judged(claim, gain(*row)) == verdict
