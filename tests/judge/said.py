@@ -189,11 +189,16 @@ def _told(findings: list[Findings], tables: Iterable[str], more: str = "") -> di
         for row in found.cells:
             if row.state == "damaged":
                 fails["damaged"] = None
-                whole.update(_short(re.sub(r"\w+\.py:\d+", "", row.reason)))
+                whole.update(_short(_without_lines(row.reason)))
         for table in tables:
             for row in getattr(found, table):
-                whole.update(_short("\t".join(cell_text(row[name]) for name in columns()[table])))
+                whole.update(_short(_without_lines("\t".join(cell_text(row[name]) for name in columns()[table]))))
     return {"fails": ", ".join(fails), "digest": whole.hexdigest()[:12]}
+
+
+def _without_lines(text: str) -> str:
+    """A text without the places in the code that it names, which move with every line that is written above them."""
+    return re.sub(r"\w+\.py:\d+", "", text)
 
 
 def _short(text: str) -> bytes:
