@@ -14,6 +14,7 @@ from bench.errors import UserError
 from bench.host import device_lock
 from bench.plan import served
 from bench.plan.settings import Config
+from bench.records.drawing import PLAIN
 from bench.run.arms import Prompt
 from bench.run.contrast import Progress
 from bench.run.engines import offloads
@@ -62,11 +63,12 @@ def measure_served(config: Config, file: GgufFile | None, job: Mapping[str, Any]
 
 def _prompts(arms: ServedArms, config: Config, file: GgufFile | None) -> list[Prompt]:
     """The prompts as both servers divide them. Raises `EngineError` where the two do not agree."""
-    found, said = [], says(config, file)
+    found, said, special = [], says(config, file), config.prompts.template != PLAIN
     for name in (BASELINE, TREATMENT):
         with arms.alone(name) as side:
             side.open()
-            found.append([without_second_beginning(side.tokenize(said(item)), file) for item in config.prompts.items])
+            ids = [side.tokenize(said(item)) for item in config.prompts.items]
+            found.append([without_second_beginning(one, file) if special else tuple(one) for one in ids])
     ways = {side.way for side in arms.sides.values()}
     for item, ours, theirs in zip(config.prompts.items, *found, strict=True):
         if ours != theirs and len(ways) == 1:
