@@ -69,7 +69,7 @@ def check(config: Config) -> None:
         widths = get(config, key)
         if min(widths, default=0) < 1 or len({*widths}) < len(widths):
             raise UserError(f"{key}={widths} are no widths of a decode; write each once, as in {key}=[1,2,4,8]")
-    if config.measure.chunk and not config.ignore_eos:
+    if config.measure.chunk > 0 and not config.ignore_eos:
         raise UserError(f"measure.chunk={config.measure.chunk} lets arms take turns after so many tokens of every "
                         "answer, and with ignore_eos=false answers end at different times; set measure.chunk=0")
     _check_counters(config)

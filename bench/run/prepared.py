@@ -77,9 +77,10 @@ def prepare(overrides: Sequence[str], writes: bool = True, shard: Shard | None =
 
 
 def _set_turns(config: Config) -> None:
-    """How long a turn is where nobody said it: none where arms are in processes of their own, or a GPU pays for it."""
+    """How long a turn is where nobody said it: none for arms in processes of their own, for answers that end by
+    themselves, and where a GPU pays for it."""
     if config.measure.chunk < 0:
-        whole = served.is_served(config) or is_apart(config) or engines.offloads(config)
+        whole = served.is_served(config) or is_apart(config) or not config.ignore_eos or engines.offloads(config)
         config.measure.chunk = 0 if whole else TURN
 
 
