@@ -9,8 +9,8 @@ import pytest
 from bench.errors import UserError
 from bench.host import card_memory, gpu_users
 from bench.plan.compose import compose_points
+from bench.run import card_room
 from bench.run import sweep as sweeping
-from bench.run import worker
 from bench.run.prepared import check_models
 from bench.synth import command
 from pti_loop.gguf import file as gguf_file
@@ -49,24 +49,24 @@ def test_a_gpu_that_is_not_measured_on_may_be_busy(monkeypatch):
 def test_what_cannot_fit_onto_the_card_is_told_before_it_is_loaded(mini, kind, monkeypatch):
     (config,) = configs("model=gguf", f"model.path={mini}", "measure.step_widths=4", "measure.counted_widths=[1,4]")
     file = gguf_file.read(mini)
-    monkeypatch.setattr(worker, "offloads", lambda config: True)
+    monkeypatch.setattr(card_room, "offloads", lambda config: True)
     sequence = file.kv_bytes_per_token("f16", "f16") * 512 + file.state_bytes_per_sequence()
     need = file.step_bytes + 4 * sequence
     monkeypatch.setattr(card_memory, "card_memory", lambda: card_memory.CardMemory(0, need))
-    assert worker.no_room(config, file, kind) == ""
+    assert card_room.no_room(config, file, kind) == ""
     monkeypatch.setattr(card_memory, "card_memory", lambda: card_memory.CardMemory(0, need - 1))
-    assert "the contexts of 4 sequences of 512 tokens" in worker.no_room(config, file, kind)
+    assert "the contexts of 4 sequences of 512 tokens" in card_room.no_room(config, file, kind)
 
 
 def test_nothing_is_refused_where_nothing_tells_or_a_part_stays_with_the_cpu(mini, monkeypatch):
     (config,) = configs("model=gguf", f"model.path={mini}", "engine.n_gpu_layers=2")
     file = gguf_file.read(mini)
-    monkeypatch.setattr(worker, "offloads", lambda config: True)
+    monkeypatch.setattr(card_room, "offloads", lambda config: True)
     monkeypatch.setattr(card_memory, "card_memory", lambda: card_memory.CardMemory(0, 1))
-    assert worker.no_room(config, file, "contrast") == ""
+    assert card_room.no_room(config, file, "contrast") == ""
     monkeypatch.setattr(card_memory, "card_memory", lambda: None)
     config.engine.n_gpu_layers = -1
-    assert worker.no_room(config, file, "contrast") == ""
+    assert card_room.no_room(config, file, "contrast") == ""
 
 
 def test_a_file_with_another_digest_is_refused(mini):

@@ -168,7 +168,6 @@ def test_an_interrupt_ends_the_child_and_what_it_started_and_leaves_no_trace(tmp
     body = """import subprocess, time
 sys.path.insert(0, os.getcwd())
 from bench.records.partial_cells import make_partial
-Path(job["folder"]).parent.mkdir(parents=True)
 make_partial(Path(job["folder"]))
 peer = subprocess.Popen(["sleep", "60"])
 print(json.dumps({"share": 0.1, "label": f"{os.getpid()} {peer.pid}"}), flush=True)
