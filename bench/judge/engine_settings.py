@@ -33,7 +33,9 @@ SETTINGS = (
     Setting("kv_unified", told=True, priced=True, free=True), Setting("n_batch", told=True, free=True),
     Setting("n_ubatch", told=True, free=True), Setting("n_gpu_layers", told=True, priced=True, shared=False),
     Setting("repack", told=True, priced=True),
-    *(Setting(name, priced=True) for name in ("split_mode", "main_gpu", "tensor_split", "offload_kqv", "op_offload")),
+    Setting("split_mode", told=True, priced=True), Setting("main_gpu", told=True, priced=True),
+    Setting("tensor_split", told=True, priced=True), Setting("offload_kqv", told=True, priced=True),
+    Setting("op_offload", told=True, priced=True),
 )  # fmt: skip
 TOLD = tuple(one.name for one in SETTINGS if one.told)
 PRICED = tuple(one.name for one in SETTINGS if one.priced)

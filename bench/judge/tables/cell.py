@@ -41,6 +41,15 @@ class Cell(ArmFact):
     kv_unified: bool | None = column("whether sequences share one cache", default=None)
     repack: bool | None = column("whether weights may lie in an order of a backend's own; empty where they may",
                                  default=None)  # fmt: skip
+    split_mode: str | None = column("how the model lies on several GPUs: none, row or tensor; empty: by layer",
+                                    default=None)  # fmt: skip
+    main_gpu: int | None = column("the GPU of a model that is not split; empty for the first", default=None)
+    tensor_split: str | None = column("share of the model that each GPU has, as 3/1; empty: by their free memory",
+                                      default=None)  # fmt: skip
+    offload_kqv: bool | None = column("whether the cache of offloaded layers lies on the GPU, too; empty where it does",
+                                      default=None)  # fmt: skip
+    op_offload: bool | None = column("whether a GPU computes large batches of layers whose weights the CPU holds; "
+                                     "empty where it may", default=None)  # fmt: skip
     type_k: str | None = column("format of the keys in the cache", default=None)
     type_v: str | None = column("format of the values in the cache", default=None)
     flash_attn: str | None = column("flash attention: on, off or auto", default=None)
