@@ -36,6 +36,8 @@ from tests.pti_loop.gguf.test_model_memory import write_hybrid
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["prompts=short", "measure=quick", "n_predict=6", "measure.classes=[prose,question]", "measure.again_blocks=1",
          "engine.n_ctx=256", "profile=false"]  # fmt: skip
+ONE_CORE = "engine.threads=1"
+"""Where time or memory is looked at: decodes on all cores wait for each other once a neighbour has one of them."""
 NAMED = b"\x05\0\0\0\0\0\0\0llama"
 """The architecture in a GGUF header: a length, then the text."""
 QUIET = {"state": "done", "reason": "", "seconds": 0.1}
@@ -121,6 +123,15 @@ def test_threads_are_as_asked_and_else_all_of_them(tmp_path):
 
     assert threads("engine.threads=1") == 1
     assert threads() == cpus.available_cpus()
+
+
+def test_turns_are_as_asked_and_else_taken_where_answers_have_one_length(tmp_path):
+    def turns(*words: str) -> int | None:
+        cell = prepare([*SMALL, "streams=2", f"results={tmp_path}", *words])[0][0]
+        return cell.config["measure"].get("chunk")
+
+    assert (turns(), turns("measure.chunk=5"), turns("measure.chunk=0")) == (8, 5, None)
+    assert turns("ignore_eos=false") is None
 
 
 @pytest.mark.parametrize("interval", [2, 4])
@@ -242,7 +253,7 @@ def test_a_synthetic_model_is_marked_in_every_record(tmp_path):
 
 
 def test_a_real_sweep_measures_and_reads_back(tmp_path):
-    outcome, _ = sweep([*SMALL, "streams=2", f"results={tmp_path / 'res'}"])
+    outcome, _ = sweep([*SMALL, ONE_CORE, "streams=2", f"results={tmp_path / 'res'}"])
     assert not outcome.failed, outcome.failed
     (cell,) = load_cells(tmp_path / "res")
     assert cell.status["state"] == "done"
@@ -260,9 +271,12 @@ def test_a_real_sweep_measures_and_reads_back(tmp_path):
 
 
 def _memory_of_each_arm(memory, weights):
-    """What an arm took of the process is its own buffers, twice the cache for two streams, and no weights."""
+    """What an arm took of the process is its own buffers, twice the cache for two streams, and no weights.
+
+    All pages count whole: a share of the weights' pages shrinks while another process maps the same file.
+    """
     assert set(memory) == {"baseline", "again", "treatment"}
-    took = {arm: one["process_bytes"] - one["process_bytes_before"] for arm, one in memory.items()}
+    took = {arm: one["rss_bytes"] - one["rss_bytes_before"] for arm, one in memory.items()}
     own = {arm: sum(one[name] for name in ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes"))
            for arm, one in memory.items()}  # fmt: skip
     assert memory["treatment"]["kv_bytes"] == pytest.approx(2 * memory["baseline"]["kv_bytes"], rel=0.01)
@@ -274,7 +288,8 @@ def _memory_of_each_arm(memory, weights):
 
 
 def test_a_profile_measures_every_width_and_memory(tmp_path):
-    words = [*SMALL[:-1], "streams=1", "measure.step_widths=3", "measure.step_passes=2", f"results={tmp_path / 'res'}"]
+    words = [*SMALL[:-1], ONE_CORE, "streams=1", "measure.step_widths=3", "measure.step_passes=2",
+             f"results={tmp_path / 'res'}"]  # fmt: skip
     outcome, _ = sweep(words)
     assert not outcome.failed, outcome.failed
     profile = next(cell for cell in load_cells(tmp_path / "res") if cell.config["kind"] == "profile")
@@ -283,7 +298,7 @@ def test_a_profile_measures_every_width_and_memory(tmp_path):
     assert rows[4]["kv_bytes"] == pytest.approx(4 * rows[1]["kv_bytes"], rel=0.01)
     assert rows[1]["kv_bytes"] == pytest.approx(rows[1]["computed_kv_bytes"], rel=0.01)
     own = sum(rows[8][name] - rows[1][name] for name in ("kv_bytes", "state_bytes", "compute_bytes", "output_bytes"))
-    took = {n: rows[n]["process_bytes"] - rows[n]["process_bytes_before"] for n in (1, 8)}
+    took = {n: rows[n]["rss_bytes"] - rows[n]["rss_bytes_before"] for n in (1, 8)}
     slack = rows[1]["compute_bytes"]
     assert own - slack < took[8] - took[1] < own + slack + 0.1 * profile.facts["model"]["tensor_bytes"]
     assert rows[1]["rss_bytes"] >= rows[1]["process_bytes"] > 0
