@@ -162,7 +162,7 @@ class MeasureConfig:
     chunk: int = setting(-1, "tokens of each answer after which the arms of a block take turns, both of their runs "
                          "being open; 0: whole runs, one after the other; -1 is 8 on a CPU, and 0 where answers end by "
                          "themselves or layers are offloaded, since a GPU pays for the change", least=-1)  # fmt: skip
-    repeats: float = setting(3.0, "seconds that runs may be done again for, because other processes took CPU time from "
+    repeats: float = setting(1.0, "seconds that runs may be done again for, because other processes took CPU time from "
                              "them, for each second of runs that are kept, beside the first ten; 0: none",
                              least=0)  # fmt: skip
     until: float = setting(0.0, "half width of the interval of the log ratio, for these texts, that is narrow enough: "
