@@ -7,8 +7,6 @@ twice, what comes second is kept apart, in a folder of results of its own.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,19 +15,19 @@ from pathlib import Path
 
 from bench.errors import UserError, nearest
 from bench.plain_text import plain_text
-from bench.records import partial_cells
 from bench.records.archives import STATUS, is_archive, unpack
 from bench.records.bounded import read_bytes
 from bench.records.cells import (
     DamagedCell,
     check_writable,
-    file_contents,
     read_cell,
     read_part,
     read_status,
     state_of,
+    whole_contents,
 )
 from bench.records.folders import KERNELS, cell_folders, folders_with
+from bench.records.partial_cells import write_whole
 
 HELP = """FOLDER|ARCHIVE .. [results=FOLDER]
 
@@ -183,23 +181,13 @@ def _contents(folder: Path) -> dict[str, bytes]:
     if folder.name == KERNELS:
         paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
         return {path.relative_to(folder).as_posix(): read_bytes(path) for path in paths}
-    status = folder / STATUS
-    return file_contents(folder) | ({STATUS: read_bytes(status)} if status.exists() else {})
+    return whole_contents(folder)
 
 
 def _write(place: Path, contents: Mapping[str, bytes]) -> None:
     """Write a folder whole or not at all. Raises `OSError`."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    partial = partial_cells.make_partial(place)
-    try:
-        for name, content in sorted(contents.items(), key=lambda item: item[0] == STATUS):
-            (partial / name).parent.mkdir(parents=True, exist_ok=True)
-            partial_cells.write_through(partial / name, content)
-        os.chmod(partial, 0o755)
-        partial_cells.put_in_place(partial, place)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+    write_whole(place, dict(sorted(contents.items(), key=lambda item: item[0] == STATUS)))
 
 
 def _keep_apart(folder: Path, place: Path, contents: Mapping[str, bytes], results: Path, source: str) -> str:

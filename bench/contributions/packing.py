@@ -7,8 +7,6 @@ home. A cell with nothing to hide travels byte for byte. It measures and judges 
 from __future__ import annotations
 
 import gzip
-import io
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -24,7 +22,7 @@ from bench.plan.config import CONFIGS
 from bench.records import manifest
 from bench.records.archives import STATUS, PackedCell
 from bench.records.bounded import json_value, read_bytes, unpacked, yaml_value
-from bench.records.cells import DamagedCell, file_contents, read_cell
+from bench.records.cells import DamagedCell, json_bytes, read_cell, whole_contents
 from bench.records.folders import KERNELS
 
 SCRUBBED = "scrubbed"
@@ -40,7 +38,7 @@ def packed_cell(folder: Path, private: Private) -> PackedCell:
     cell = read_cell(folder)
     if isinstance(cell, DamagedCell):
         raise UserError(f"{where}: it is damaged ({cell.reason}); run its sweep again, then pack")
-    contents = file_contents(folder) | {STATUS: read_bytes(folder / STATUS)}
+    contents = whole_contents(folder)
     texts = {name: _text(name, content) for name, content in contents.items()}
     private = private.with_users({name for text in texts.values() for name in users_in(text)})
     machine = _machine_name(cell.machine, cell.env, private)
@@ -138,11 +136,13 @@ def _without(name: str, text: str, content: bytes, private: Private, machine: st
         if machine and isinstance(about, dict) and "name" in about:
             told = told | {"machine": about | {"name": machine}}
         scrubbed = _scrubbed(told, private)
-        return _json(scrubbed) if scrubbed != _mapping(text) else None
+        return json_bytes(scrubbed) if scrubbed != _mapping(text) else None
     scrubbed_text = text if _is_table(name) else private.scrubbed(text)
     if name.endswith(".gz"):  # its header may have the name of a file, and the time
         bare = content[3:4] == b"\0" and content[4:8] == bytes(4)
-        return None if bare and scrubbed_text == text else _gzip(scrubbed_text)
+        if bare and scrubbed_text == text:
+            return None
+        return gzip.compress(scrubbed_text.encode(errors="replace"), mtime=0)
     return scrubbed_text.encode() if scrubbed_text != text else None
 
 
@@ -169,12 +169,12 @@ def _sealed(machine: str, cell: str, contents: Mapping[str, bytes], status: Mapp
     old = status.get(manifest.KEY)
     rest = {key: value for key, value in status.items() if key != manifest.KEY}
     if not isinstance(old, Mapping):
-        return _json(rest)
+        return json_bytes(rest)
     rows = {name: told["rows"] for name, told in old["files"].items() if "rows" in told}
     files = {name: content for name, content in contents.items() if name != STATUS}
     config, env = yaml_value(files[_CONFIG].decode()), _mapping(files["env.json"].decode())
     made = manifest.manifest(machine, cell, files, rows, config, env)
-    return _json(manifest.sealed(rest, made | {SCRUBBED: sorted({*changed, *old.get(SCRUBBED, ())})}))
+    return json_bytes(manifest.sealed(rest, made | {SCRUBBED: sorted({*changed, *old.get(SCRUBBED, ())})}))
 
 
 def _check(where: str, contents: Mapping[str, bytes], private: Private) -> None:
@@ -190,14 +190,3 @@ def _told(name: str, text: str) -> Iterator[str]:
         yield from _strings(_mapping(text))
     else:
         yield text
-
-
-def _json(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(value, indent=1, sort_keys=True, allow_nan=True) + "\n").encode()
-
-
-def _gzip(text: str) -> bytes:
-    made = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", fileobj=made, mtime=0) as file:
-        file.write(text.encode(errors="replace"))
-    return made.getvalue()

@@ -182,9 +182,8 @@ def _place() -> str:
 
 def packed(results: Path) -> bytes:
     """The cells of a folder as one archive; empty where there is none. Raises `OSError`."""
-    from bench.records.archives import STATUS, PackedCell, write_archive
-    from bench.records.bounded import read_bytes
-    from bench.records.cells import file_contents
+    from bench.records.archives import PackedCell, write_archive
+    from bench.records.cells import whole_contents
     from bench.records.folders import cell_folders
 
     folders = cell_folders(results)
@@ -192,7 +191,6 @@ def packed(results: Path) -> bytes:
         return b""
     with tempfile.TemporaryDirectory() as made:
         path = Path(made) / "cells.tar"
-        cells = (PackedCell(one.parent.name, one.name, file_contents(one) | {STATUS: read_bytes(one / STATUS)})
-                 for one in folders)  # fmt: skip
+        cells = (PackedCell(one.parent.name, one.name, whole_contents(one)) for one in folders)
         write_archive(path, cells, {})
         return path.read_bytes()

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -110,8 +108,8 @@ def write_cell(folder: Path, *, config: Mapping[str, Any], env: Mapping[str, Any
     stored = {"schema": SCHEMA, **config}
     contents = {
         "cell.yaml": yaml.safe_dump(stored, sort_keys=True).encode(),
-        "env.json": _json(env),
-        "facts.json": _json(facts or {}),
+        "env.json": json_bytes(env),
+        "facts.json": json_bytes(facts or {}),
     }
     if log:
         contents["engine.log.gz"] = gzip.compress(log.encode(errors="replace"), mtime=0)
@@ -120,18 +118,11 @@ def write_cell(folder: Path, *, config: Mapping[str, Any], env: Mapping[str, Any
         if found:
             contents[f"{name}.csv.gz"] = packed(map(astuple, found), columns(TABLES[name]))
     made = manifest.manifest(folder.parent.name, folder.name, contents, rows, stored, env)
-    temporary = partial_cells.make_partial(folder)
-    try:
-        for name, content in (contents | {"status.json": _json(manifest.sealed(status, made))}).items():
-            partial_cells.write_through(temporary / name, content)
-        os.chmod(temporary, 0o755)
-        partial_cells.put_in_place(temporary, folder)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    partial_cells.write_whole(folder, contents | {"status.json": json_bytes(manifest.sealed(status, made))})
 
 
-def _json(value: Mapping[str, Any]) -> bytes:
+def json_bytes(value: Mapping[str, Any]) -> bytes:
+    """A JSON file of a cell, as it is written."""
     return (json.dumps(value, indent=1, sort_keys=True, allow_nan=True) + "\n").encode()
 
 
@@ -213,6 +204,12 @@ def file_contents(folder: Path) -> dict[str, bytes]:
         with suppress(FileNotFoundError):
             found[name] = read_bytes(folder / name)
     return found
+
+
+def whole_contents(folder: Path) -> dict[str, bytes]:
+    """The same with status.json, which has the manifest and is the last file of a cell that is written."""
+    status = folder / "status.json"
+    return file_contents(folder) | ({status.name: read_bytes(status)} if status.exists() else {})
 
 
 def _mapping(name: str, content: bytes) -> dict[str, Any]:

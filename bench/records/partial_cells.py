@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +35,23 @@ class Leftover(NamedTuple):
     path: Path
     cell: str
     kind: str
+
+
+def write_whole(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write a folder with these files, by their paths in it and in this order, whole or not at all. Raises `OSError`.
+
+    What was there is replaced; its parent has to be there.
+    """
+    partial = make_partial(folder)
+    try:
+        for name, content in contents.items():
+            (partial / name).parent.mkdir(parents=True, exist_ok=True)
+            write_through(partial / name, content)
+        os.chmod(partial, 0o755)
+        put_in_place(partial, folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
 
 
 def make_partial(folder: Path) -> Path:
