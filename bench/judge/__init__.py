@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bench.judge.cell import JudgedCell, Profiles
 from bench.judge.controls.curve import Checked
 from bench.judge.damage import judge_curves, judge_whole
-from bench.judge.findings import Findings
+from bench.judge.findings import Findings, engine_build
 from bench.judge.hosts import Hosts, Origin, part
 from bench.judge.measure.case import host_of
 from bench.judge.measure.contexts import with_contexts
@@ -44,7 +44,7 @@ def origin_of(cell: StoredCell | DamagedCell) -> Origin:
     """Where a cell was measured. Of a damaged one nothing but its machine is believed."""
     if isinstance(cell, DamagedCell):
         return Origin(cell.machine, "")
-    return Origin(cell.machine, str((cell.env.get("engine") or {}).get("build", "")), host_of(cell))
+    return Origin(cell.machine, engine_build(cell), host_of(cell))
 
 
 def _called(cell: StoredCell | DamagedCell, hosts: Hosts) -> StoredCell | DamagedCell:

@@ -14,6 +14,7 @@ from bench.judge.columns import Row
 from bench.judge.tables import TABLES
 from bench.judge.tables.cell import ControlRow
 from bench.machine_name import make_of
+from bench.records.manifest import build_of
 
 if TYPE_CHECKING:
     from bench.judge.traces import Traces
@@ -76,7 +77,7 @@ class Control:
 
 def engine_build(cell: StoredCell) -> str:
     """Name of the engine's libraries, by their files."""
-    return str((cell.env.get("engine") or {}).get("build", ""))
+    return build_of(cell.env)
 
 
 def origin(cell: StoredCell) -> dict[str, Any]:
