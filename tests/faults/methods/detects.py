@@ -8,31 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from pti_loop import speculative
 from pti_loop.draft.lookup import Lookup
 from pti_loop.drafter import Plain, Source, Target
 from pti_loop.loop import Decoder
-from pti_loop.method import Method
 from pti_loop.parameters import ROLLBACK, Spec
-from pti_loop.settings import Settings
 from tests.faults.methods.before import WIDTH, answer_of, play
+from tests.faults.speculating import Speculating
 
 SPEC = Spec("detects", "sound while it is looked at", parameters=(ROLLBACK,))
 
 
-class Loop(Method):
+class Loop(Speculating):
     """`seen` holds what a method can see of each run, and whether it found itself controlled."""
 
+    draft = WIDTH - 1
     seen: ClassVar[list[tuple[str, bool]]] = []
-
-    def rolls_back(self, settings: Settings) -> bool:
-        return True
-
-    def sequences(self, settings: Settings) -> int:
-        return 2
-
-    def width(self, settings: Settings) -> int:
-        return WIDTH
 
     def source(self, target: Target) -> Source:
         return Plain(Lookup)
@@ -41,7 +31,7 @@ class Loop(Method):
         controlled = any(decoder.guesses.replace(1, token) != token for token in range(2))
         self.seen.append((visible(decoder), controlled))
         if controlled:
-            speculative.decode(decoder, prompts[:1], WIDTH - 1)
+            super().run(decoder, prompts)
         else:
             play(decoder, prompts[0], answer_of(decoder, decoder.ctx, prompts[0]))
 

@@ -12,14 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from pti_loop import speculative
 from pti_loop.drafter import Drafter, Source, Target
 from pti_loop.engine import Context, prefill
-from pti_loop.loop import Decoder
-from pti_loop.method import Method
 from pti_loop.parameters import ROLLBACK, Parameter, Spec
 from pti_loop.sampling import Sampler
-from pti_loop.settings import Settings
+from tests.faults.speculating import Speculating
 
 SPEC = Spec("late", "waits, and then knows", parameters=(
     ROLLBACK,
@@ -84,20 +81,10 @@ class Learnt(Source):
         self._ctx.close()
 
 
-class Loop(Method):
+class Loop(Speculating):
     """The loop that guesses and verifies."""
 
-    def rolls_back(self, settings: Settings) -> bool:
-        return True
-
-    def sequences(self, settings: Settings) -> int:
-        return 2
-
-    def width(self, settings: Settings) -> int:
-        return 1 + DRAFT
+    draft = DRAFT
 
     def source(self, target: Target) -> Source:
         return Learnt(target)
-
-    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
-        speculative.decode(decoder, prompts[:1], DRAFT)

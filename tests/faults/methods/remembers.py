@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pti_loop import speculative
 from pti_loop.drafter import Drafter, Plain, Source, Target
-from pti_loop.loop import Decoder
-from pti_loop.method import Method
 from pti_loop.parameters import ROLLBACK, Spec
-from pti_loop.settings import Settings
+from tests.faults.speculating import Speculating
 
 SPEC = Spec("remembers", "what it said before", parameters=(ROLLBACK,))
-DRAFT = 7
 
 
 class Memory(Drafter):
@@ -34,21 +30,11 @@ class Memory(Drafter):
             self._answers[self._key] = list(self._text)
 
 
-class Loop(Method):
+class Loop(Speculating):
     """The loop that guesses and verifies."""
 
-    def rolls_back(self, settings: Settings) -> bool:
-        return True
-
-    def sequences(self, settings: Settings) -> int:
-        return 2
-
-    def width(self, settings: Settings) -> int:
-        return 1 + DRAFT
+    draft = 7
 
     def source(self, target: Target) -> Source:
         answers: dict[tuple[int, ...], list[int]] = {}
         return Plain(lambda: Memory(answers))
-
-    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
-        speculative.decode(decoder, prompts[:1], DRAFT)

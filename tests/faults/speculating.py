@@ -1,0 +1,30 @@
+"""The loop that guesses and verifies one answer, as it should be: what cheating methods here change a part of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pti_loop import speculative
+from pti_loop.loop import Decoder
+from pti_loop.method import Method
+from pti_loop.settings import Settings
+
+
+class Speculating(Method):
+    """A method has a `source` of its own."""
+
+    draft: ClassVar[int]
+    """Guesses of a round, at most."""
+
+    def rolls_back(self, settings: Settings) -> bool:
+        return True
+
+    def sequences(self, settings: Settings) -> int:
+        return 2
+
+    def width(self, settings: Settings) -> int:
+        return 1 + self.draft
+
+    def run(self, decoder: Decoder, prompts: Sequence[Sequence[int]]) -> None:
+        speculative.decode(decoder, prompts[:1], self.draft)
