@@ -183,8 +183,9 @@ class MeasureConfig:
 class PeersConfig:
     """Other programs to run on the same model and build, as outside denominators."""
 
-    llama_bench: str | None = setting(None, "llama-bench (`make peers` builds it)")
-    llama_batched_bench: str | None = setting(None, "llama-batched-bench (`make peers` builds it)")
+    llama_bench: str | None = setting(None, "llama-bench (`make peers` builds it); auto is the one beside the build's "
+                                       "libraries, or of `make peers`, where there is one")  # fmt: skip
+    llama_batched_bench: str | None = setting(None, "llama-batched-bench, likewise")
     widths: list[int] = field(default_factory=lambda: [1, 2, 4], metadata=told(
         "widths that llama-batched-bench runs at, each in a context of its own, and our loop beside it"))  # fmt: skip
     pairs: int = setting(5, "how often a program and our loop run in turns", least=1)

@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError
-from bench.host import device_lock
+from bench.host import builds, device_lock
 from bench.host.process_group import dies_with_parent
 from bench.plan.settings import Config, EngineConfig
 from bench.run.specs import context_spec
@@ -29,6 +30,8 @@ _MARGIN = 16
 """Tokens of a context beside those generated: the prompt, and a warm-up."""
 _TRIES = 4
 _MEND = "build it with `make peers`"
+AUTO = "auto"
+"""The program that came with the build, where it brought one."""
 _FLASH = {"auto": "auto", "on": "1", "off": "0"}
 _FLASH_BATCHED = {"auto": "auto", "on": "on", "off": "off"}
 
@@ -40,6 +43,9 @@ def check_peers(config: Config) -> None:
     """
     for key in ("llama_bench", "llama_batched_bench"):
         path = getattr(config.peers, key)
+        if path == AUTO:
+            path = _beside(config.engine.build, key.replace("_", "-"))
+            setattr(config.peers, key, path)
         if not path:
             continue
         found = shutil.which(Path(path).expanduser().absolute()) or shutil.which(path)
@@ -52,6 +58,18 @@ def check_peers(config: Config) -> None:
                 f"peers.{key}={path} is of llama.cpp {theirs} and the engine of {ours}, so that a difference would say "
                 f"nothing about the loop; {_MEND}"
             )
+
+
+def _beside(build: str, name: str) -> str | None:
+    """A program in the folder of a build's libraries; of the usual build, where `make peers` leaves it, too."""
+    folder = builds.folder_of(build)
+    if folder is None:
+        from pti_loop.llama.library import library_path
+
+        places = [library_path().parent, Path(sys.prefix) / "peers"]
+    else:
+        places = [folder]
+    return next((str(place / name) for place in places if shutil.which(place / name)), None)
 
 
 def engine_commit() -> str:

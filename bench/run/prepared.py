@@ -42,7 +42,8 @@ def prepare(overrides: Sequence[str], writes: bool = True, shard: Shard | None =
     from bench.run.peer_programs import check_peers
 
     points = compose_points(list(overrides), _tell_points)
-    configs = _with_builds(chosen(points, shard) if shard else points)
+    campaign = any(item.lstrip("+").startswith("experiment=") for item in overrides)
+    configs = _that_can_run(chosen(points, shard) if shard else points, campaign)
     first = configs[0]
     root = Path(first.results)
     if writes:
@@ -84,14 +85,21 @@ def _set_turns(config: Config) -> None:
         config.measure.chunk = 0 if whole else TURN
 
 
-def _with_builds(configs: list[Config]) -> list[Config]:
-    """The points whose builds of the engine are there; the others are told. Raises `UserError` where none is."""
+def _that_can_run(configs: list[Config], campaign: bool) -> list[Config]:
+    """The points whose builds of the engine are there; the others are told. Raises `UserError` where none is.
+
+    Of a campaign, an experiment's lines, those without their model's file are left out likewise: somebody may have one
+    of several large files. Elsewhere a file that is not there is a slip.
+    """
     kept: list[Config] = []
     lacking: dict[str, int] = {}
     for config in configs:
         try:
             for build in (config.engine.build, treated(config).engine.build):
                 builds.folder_of(build)
+            if campaign and config.model.path and not (path := model_path(config)).is_file():
+                raise UserError(f"model={config.model.name} needs {path.name}, which is not here; configs/model says "
+                                "how it is made, or give another with model=gguf model.path=FILE")  # fmt: skip
             kept.append(config)
         except UserError as error:
             lacking[str(error)] = lacking.get(str(error), 0) + 1

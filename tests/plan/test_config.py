@@ -134,3 +134,7 @@ def test_the_large_models_campaign_takes_any_model_and_keeps_its_order():
     assert first == [("packed", 4, None), ("stagger", 4, None), ("stagger", 4, None), ("autoregressive", 4, "packed"),
                      ("packed", 4, "packed")]  # fmt: skip
     assert [point.counters for point in points].index("auto") == 5
+    own = compose_points(["experiment=gpu"])
+    assert {point.model.path for point in own if point.counters != "none"} == {"qwen3.6-27b-8-layers-Q6_K.gguf"}
+    fewer = [point.model.path for point in own if point.peers.llama_bench is None]
+    assert "qwen3.6-27b-Q8_0.gguf" in fewer and len(fewer) < len(own), "programs run beside a few lines alone"

@@ -235,3 +235,23 @@ def test_a_result_that_the_program_s_own_log_lost_is_asked_for_again(tmp_path: P
     config = config_of(tmp_path, llama_batched_bench=quick)
     assert peer_programs._batched_bench(config, MODEL, 1) == THEIRS["llama-batched-bench", 1]
     assert len((tmp_path / "log").read_text().splitlines()) == 3
+
+
+def test_auto_is_the_program_beside_a_build_s_libraries_or_none(tmp_path: Path, monkeypatch) -> None:
+    """A campaign names no folder, and each build is compared with its own program."""
+    monkeypatch.setattr("bench.host.builds.folder_of", lambda build: tmp_path)
+    config = Config()
+    config.peers.llama_bench = config.peers.llama_batched_bench = peer_programs.AUTO
+    program(tmp_path, "llama-bench", said((DATA / "version.txt").read_text()))
+    check_peers(config)
+    assert config.peers.llama_bench == str(tmp_path / "llama-bench")
+    assert config.peers.llama_batched_bench is None, "this build came without"
+
+
+def test_auto_of_the_usual_build_is_what_make_peers_built(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "peers").mkdir()
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    config = versioned(tmp_path / "peers", (DATA / "version.txt").read_text())
+    config.peers.llama_bench = peer_programs.AUTO
+    check_peers(config)
+    assert config.peers.llama_bench == str(tmp_path / "peers" / "llama-bench")
