@@ -30,5 +30,5 @@ def test_elsewhere_a_file_that_is_not_there_is_refused_however_many_others_are(t
     (tmp_path / "small.gguf").touch()
     asked = ["model=gguf", f"model.path={tmp_path / 'smal.gguf'},{tmp_path / 'small.gguf'}",
              f"results={tmp_path / 'results'}"]  # fmt: skip
-    with pytest.raises(UserError, match="smal.gguf"):
+    with pytest.raises(UserError, match=r"smal\.gguf"):
         prepared.prepare(asked)
