@@ -116,9 +116,13 @@ if [ -e "$work/ras-before.txt" ] && ! cmp -s "$work/ras-before.txt" "$work/ras-a
   tell "memory errors: the card's counters changed while it measured, so these figures count for nothing; lower its memory clock"
 fi
 [ ! -d "$results/$machine" ] || step report "$python" -m bench report "results=$results" "reports=$work/reports"
-packed=("$(basename "$work")")
-[ ! -d "$results/$machine" ] || packed+=("$machine")
-tar -czf "$out" --owner=0 --group=0 --numeric-owner --exclude='*.gguf' -C "$results" "${packed[@]}" || exit 2
+# Cells without names of people and folders, as any other contribution; what the steps said goes behind them.
+cells=$work/cells.tar
+rm -f "$cells"
+[ ! -d "$results/$machine" ] || step pack "$python" -m bench pack "results=$results" "machine=$machine" -o "$cells"
+tar -rf "$cells" --owner=0 --group=0 --numeric-owner --exclude='*.gguf' --exclude='*.tar' -C "$results" "$(basename "$work")" &&
+  gzip -c "$cells" >"$out" || exit 2
+rm -f "$cells"
 tell "packed: $out, $(du -h "$out" | cut -f1)"
 echo "send back $out; CONTRIBUTING.md says where"
 [ "$status" = 0 ] || exit 1

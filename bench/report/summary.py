@@ -6,9 +6,11 @@ Every printer takes `bench.judge.summary.Summary`, and says a headline's verdict
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from bench.judge.claims.left_out import LEFT_OUT
 from bench.judge.summary import Evidence, Headline, Summary
+from bench.judge.summary.quiet import WORDS
 from bench.judge.tables.claims import MEANINGS
 
 QUIET_TITLE = "Was the machine quiet?"
@@ -28,6 +30,10 @@ _LEGEND = (
 )
 """Words of the sentences, where they are used, and what they mean: none of them is a reader's own."""
 _PLAIN_VERDICTS = ("refuted", "reproduced")
+MOST_MACHINES = 4
+"""Named behind a claim; of more, the first ones are."""
+MOST_LINES = 6
+"""Machines with a line of their own on whether they were quiet."""
 
 
 def only(summary: Summary) -> str:
@@ -71,9 +77,30 @@ def claims_title(summary: Summary) -> str:
 
 def places(one: Headline) -> str:
     """`amd-epyc-2c, h200`, or `h200; reproduced on amd-epyc-2c`; empty for a verdict that no machine gave."""
-    told = [", ".join(machines) if verdict == one.verdict else f"{verdict} on {', '.join(machines)}"
+    told = [few(machines) if verdict == one.verdict else f"{verdict} on {few(machines)}"
             for verdict, machines in one.places]  # fmt: skip
     return "; ".join(told)
+
+
+def few(names: Sequence[str]) -> str:
+    """All of a few; of more, `13 machines, amd-epyc-2c, h200 and mi50 first`."""
+    if len(names) <= MOST_MACHINES:
+        return ", ".join(names)
+    *first, last = names[: MOST_MACHINES - 1]
+    return f"{len(names)} machines, {', '.join(first)} and {last} first"
+
+
+def machines(summary: Summary) -> list[tuple[str, str, str]]:
+    """Whether each machine was quiet, its name, and why; of very many, a line a verdict with the most disturbed one."""
+    if len(summary.machines) <= MOST_LINES:
+        return [(one.verdict, one.machine, one.sentence) for one in summary.machines]
+    found = []
+    for verdict in WORDS:
+        if those := [one for one in summary.machines if one.verdict == verdict]:
+            worst = max(those, key=lambda one: one.stalled)
+            told = f"the one that stalls took most of, {worst.machine}: " if those[1:] else ""
+            found.append((verdict, few([one.machine for one in those]), told + worst.sentence))
+    return found
 
 
 def basis(one: Headline) -> str:

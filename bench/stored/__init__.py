@@ -28,7 +28,7 @@ from bench.judge.claims.sheet import read_sheet
 from bench.judge.claims.verdicts import judge_claims
 from bench.judge.findings import Findings
 from bench.judge.hosts import Hosts, part
-from bench.judge.kernels.findings import judge_kernels
+from bench.judge.kernels.findings import judge_kernels, kernels_of, with_kernels
 from bench.judge.tables.claims import Verdict
 from bench.judge.traces import Traces
 from bench.plan.config import CONFIGS
@@ -76,25 +76,27 @@ def judged(results: Path, claims: str, chosen: Chosen = EVERYTHING, traces: bool
     """The findings of a results folder, and the verdicts on sheets: `all` that are shipped, names of them, or files.
 
     A folder without a finished cell has empty findings. Raises `UserError` where there is no such folder, where a sheet
-    cannot be read, and for a name that no cell has. Where some cells are chosen, and there are not very many, a claim
-    that only the others can judge is said to be left out.
+    cannot be read, and for a name that no cell has. Where some cells are chosen, a claim that only the others can judge
+    is said to be left out.
     """
     sheet, faults = read_sheets(claims)
     facts = load_facts(CONFIGS / "facts")
     folders = whole_cells(results)
+    kernels = {folder: kernels_of(folder) for folder in _kernels(results, EVERYTHING)}
+    own = [kernels[folder] for folder in _kernels(results, chosen)]
+    many = None
     if len(folders) <= MANY or not traces:
         cells = _judged_cells(folders, traces=traces and len(folders) <= MOST_TRACED)
-        findings = judge_kernels(cells.merged(chosen), _kernels(results, chosen))
-        verdicts = judge_claims(sheet, findings, facts)
-        if chosen != EVERYTHING:
-            every = judge_kernels(cells.merged(EVERYTHING), _kernels(results, EVERYTHING))
-            verdicts = tell_left_out(verdicts, judge_claims(sheet, every, facts), chosen.told)
-        return Judged(findings, verdicts, tuple(faults), only=chosen.told)
-    many = stream_stored(folders, Relevant(sheet, facts.names), chosen)
-    kernels = _kernels(results, chosen)
-    judge_kernels(many.light, kernels)
-    return Judged(judge_kernels(many.shown(), kernels), judge_claims(sheet, many.light, facts), tuple(faults), many,
-                  chosen.told)  # fmt: skip
+        light = findings = with_kernels(cells.merged(chosen), own)
+        every = findings if chosen == EVERYTHING else with_kernels(cells.merged(EVERYTHING), kernels.values())
+    else:
+        many = stream_stored(folders, Relevant(sheet, facts.names), chosen)
+        light, findings = with_kernels(many.light, own), with_kernels(many.shown(), own)
+        every = light if chosen == EVERYTHING else with_kernels(many.light_of_every, kernels.values())
+    verdicts = judge_claims(sheet, light, facts)
+    if chosen != EVERYTHING:
+        verdicts = tell_left_out(verdicts, judge_claims(sheet, every, facts), chosen.told)
+    return Judged(findings, verdicts, tuple(faults), many, chosen.told)
 
 
 def findings_of(results: Path, chosen: Chosen = EVERYTHING, traces: bool = False) -> Findings:

@@ -25,8 +25,7 @@ from bench.judge.columns import CONDITIONS, R
 from bench.judge.findings import Findings
 from bench.judge.hosts import Hosts
 from bench.judge.tables import TABLES
-from bench.judge.tables.cell import Cell
-from bench.stored.chosen import Chosen
+from bench.stored.chosen import EVERYTHING, Chosen
 from bench.stored.kept import Share, packed, unpacked
 
 T = TypeVar("T")
@@ -70,22 +69,56 @@ def _temporary() -> IO[bytes]:
 
 
 @dataclass
+class _Held:
+    """What is held of some cells."""
+
+    light: Findings = field(default_factory=Findings)
+    joined: Findings = field(default_factory=Findings)
+    _gathered: dict[str, list[Any]] = field(default_factory=dict)
+
+    def add(self, rows: Mapping[str, list[Any]], gathered: Mapping[str, Any]) -> None:
+        for name, own in rows.items():
+            getattr(self.light, name).extend(own)
+        for name, said in gathered.items():
+            self._gathered.setdefault(name, []).append(said)
+
+    def end(self, hosts: Hosts) -> None:
+        self.joined = join(self._gathered)
+        self._gathered.clear()
+        self.joined.hosts[:] = hosts.rows
+        for name in ("contexts", "memory", "domain", "bandwidth", "hosts"):
+            getattr(self.light, name)[:] = getattr(self.joined, name)
+        Across(self.joined).finish(self.light)
+
+
+@dataclass
 class Streamed:
     """What many cells say. It holds a file that goes with it."""
 
     hosts: Hosts
     chosen: Chosen
-    light: Findings = field(default_factory=Findings)
-    """Of all cells, what verdicts and the first screen need."""
-    joined: Findings = field(default_factory=Findings)
-    """The rows over several cells."""
-    _gathered: dict[str, list[Any]] = field(default_factory=dict)
+    _asked: _Held = field(default_factory=_Held)
+    _every: _Held = field(default_factory=_Held)
+    """Of all cells, where some are chosen; else nothing."""
     _places: array[int] = field(default_factory=lambda: array("Q"))
     """Where each cell's rows begin in the file; one more for the end."""
-    _seen: list[Cell] = field(default_factory=list)
-    """Cells that were not asked for, to say what there is."""
     _alike: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _file: IO[bytes] = field(default_factory=_temporary)
+
+    @property
+    def light(self) -> Findings:
+        """Of all cells that are asked for, what verdicts and the first screen need."""
+        return self._asked.light
+
+    @property
+    def light_of_every(self) -> Findings:
+        """The same of all that there are."""
+        return self.light if self.chosen == EVERYTHING else self._every.light
+
+    @property
+    def joined(self) -> Findings:
+        """The rows over several cells."""
+        return self._asked.joined
 
     @property
     def cells(self) -> int:
@@ -94,29 +127,22 @@ class Streamed:
 
     def add(self, one: Light) -> None:
         """Take a cell, in the order in which its rows shall stand."""
-        own = one.rows.get("cells", [])
-        if not all(map(self.chosen.keeps, own)):
-            self._seen += own
-            return
+        rows = {name: list(self._shared(own)) for name, own in one.rows.items()}
+        if self.chosen != EVERYTHING:
+            self._every.add(rows, one.gathered)
+            if not all(map(self.chosen.keeps, rows.get("cells", ()))):
+                return
         self._places.append(self._file.tell())
         self._file.write(one.packed)
-        for name, rows in one.rows.items():
-            getattr(self.light, name).extend(self._shared(rows))
-        for name, said in one.gathered.items():
-            self._gathered.setdefault(name, []).append(said)
+        self._asked.add(rows, one.gathered)
 
     def end(self) -> None:
         """All cells were added. Raises `UserError` for a chosen name that none has."""
-        self.chosen.check([*self.light.cells, *self._seen])
         self._places.append(self._file.tell())
         self._file.flush()
-        self._seen.clear()
-        self.joined = join(self._gathered)
-        self._gathered.clear()
-        self.joined.hosts[:] = self.hosts.rows
-        for name in ("contexts", "memory", "domain", "bandwidth", "hosts"):
-            getattr(self.light, name)[:] = getattr(self.joined, name)
-        Across(self.joined).finish(self.light)
+        for held in (self._asked, self._every):
+            held.end(self.hosts)
+        self.chosen.check(self.light_of_every.cells)
 
     def _shared(self, rows: Iterable[R]) -> Iterator[R]:
         """The rows with one object for each text and each set of conditions, of which many cells have the same."""

@@ -17,7 +17,7 @@ from bench.report.tables.streamed_files import write_streamed
 from bench.stored import judged, streamed
 from bench.stored.chosen import Chosen
 from tests.bench.test_stored import root  # noqa: F401, a fixture
-from tests.scale.copies import make
+from tests.scale.copies import REFERENCE, make
 
 CELLS = 40
 
@@ -91,6 +91,33 @@ def test_names_are_asked_for_as_ever(copies: Path, many: None) -> None:
     assert {row.machine for row in found.many.light.cells} == {"h200"}
     with pytest.raises(UserError, match="no stored cell has the machine 'h20'; did you mean 'h200'"):
         judged(copies, "all", Chosen(machine=("h20",)))
+
+
+def test_what_a_filter_leaves_out_is_told_as_ever(copies: Path, many: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = Chosen(machine=("h200",))
+    found = judged(copies, "all", chosen)
+    monkeypatch.setattr(bench.stored, "MANY", 10**9)
+    few = judged(copies, "all", chosen)
+    assert found.many is not None and few.many is None
+    left = [row.claim_id for row in found.claims if row.verdict == "left_out"]
+    assert left and left == [row.claim_id for row in few.claims if row.verdict == "left_out"]
+    assert [(row.claim_id, row.verdict, row.reason) for row in found.claims] == [
+        (row.claim_id, row.verdict, row.reason) for row in few.claims]  # fmt: skip
+
+
+@pytest.mark.parametrize("very_many", [False, True])
+def test_kernel_records_are_judged_once(tmp_path: Path, copies: Path, monkeypatch: pytest.MonkeyPatch,
+                                        very_many: bool) -> None:  # fmt: skip
+    results = tmp_path / "results"
+    shutil.copytree(copies, results)
+    shutil.copytree(REFERENCE / "h200" / "kernels", results / "h200" / "kernels")
+    monkeypatch.setattr(bench.stored, "MANY", 3 if very_many else 10**9)
+    asked: list[Path] = []
+    of = bench.stored.kernels_of
+    monkeypatch.setattr(bench.stored, "kernels_of", lambda folder: (asked.append(folder), of(folder))[1])
+    found = judged(results, "all", Chosen(machine=("h200",)))
+    assert [folder.parent.name for folder in asked] == ["h200"] and found.findings.kernels
+    assert not judged(results, "all", Chosen(machine=("amd-epyc-2c",))).findings.kernels
 
 
 def test_the_file_of_the_rows_goes_with_them(copies: Path, many: None, tmp_path: Path,

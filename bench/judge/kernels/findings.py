@@ -15,6 +15,8 @@ from bench.judge.kernels.times import CELL, kernel_rows, origin
 from bench.judge.tables.kernels import KernelResource
 from bench.records.kernels import KernelRecords, load_kernels
 
+TABLES = ("kernels", "counters", "kernel_resources", "ssq", "cells")
+"""Those that kernel records have rows in."""
 MOST_TOLD = 3
 AGAIN = "run `python -m bench kernels` again"
 
@@ -25,19 +27,20 @@ def judge_kernels(findings: Findings, folders: Iterable[Path]) -> Findings:
     A folder with a file that cannot be read or judged is a row of the table of cells; what its other files say counts.
     Without folders the findings stay as they are.
     """
-    for folder in folders:
-        records = load_kernels(folder)
-        own = _judged(records)
-        findings.kernels.extend(own.kernels)
-        findings.counters.extend(own.counters)
-        findings.kernel_resources.extend(own.kernel_resources)
-        findings.ssq.extend(own.ssq)
-        findings.cells.extend(own.cells)
+    return with_kernels(findings, map(kernels_of, folders))
+
+
+def with_kernels(findings: Findings, judged: Iterable[Findings]) -> Findings:
+    """The same from folders that were judged already."""
+    for own in judged:
+        for name in TABLES:
+            getattr(findings, name).extend(getattr(own, name))
     return findings
 
 
-def _judged(records: KernelRecords) -> Findings:
+def kernels_of(folder: Path) -> Findings:
     """The rows of one machine's records: what is derived of them compares no two machines."""
+    records = load_kernels(folder)
     own, faults = Findings(), list(records.damage)
     # Without the environment nobody knows what was measured, and a table half judged is none.
     usable = not any(fault.startswith("env.json") for fault in faults)

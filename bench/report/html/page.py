@@ -28,6 +28,7 @@ from bench.report.html.packed import as_json, packed
 from bench.report.html.panels import panel
 from bench.report.html.screen import screen
 from bench.report.html.views import Part, parts
+from bench.report.summary import few
 from bench.report.tables import verdicts
 from bench.report.tables.csv_files import FILES, Ordered, table_text
 from bench.report.tables.damaged import damaged_rows
@@ -139,7 +140,7 @@ def _cells(tables: Ordered) -> dict[str, Any]:
         state = "void" if get(row, "void") else line(get(row, "state"))
         states[state] = states.get(state, 0) + 1
     days = sorted({line(row.get("time_utc"))[:10] for row in rows if get(row, "time_utc")})
-    machines = sorted({line(row["machine"]) for row in rows})
+    machines = few(sorted({line(row["machine"]) for row in rows}))
     return {"number": len(rows), "states": sorted(states.items()), "machines": machines, "days": days[:1] + days[-1:]}
 
 

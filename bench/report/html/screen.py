@@ -21,8 +21,8 @@ def screen(summary: Summary) -> dict[str, Any]:
         "only": plain_text(words.only(summary)) if summary.only else "", "legend_title": words.LEGEND_TITLE,
         "legend": words.legend(summary), "left_out_title": plain_text(words.left_out_title(summary)),
         "quiet_title": words.QUIET_TITLE, "change": words.CHANGE, "no_contrast": words.NO_CONTRAST,
-        "machines": [{"verdict": one.verdict, "machine": plain_text(one.machine), "sentence": plain_text(one.sentence)}
-                     for one in summary.machines],
+        "machines": [{"verdict": verdict, "machine": plain_text(name), "sentence": plain_text(sentence)}
+                     for verdict, name, sentence in words.machines(summary)],
         "claims_title": words.claims_title(summary), "headlines": [_headline(one) for one in words.told(summary)],
         "left_out": [_headline(one) for one in words.left_out(summary)],
         "total": words.total(summary),

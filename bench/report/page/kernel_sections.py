@@ -202,7 +202,8 @@ def static_bounds(tables: Ordered) -> Section:
             key = name, line(get(row, "format")), _compiled_for(row)
             cases.setdefault(key, {})[line(get(row, "streams"))] = row
         columns: list[Column] = [(title, partial(_word, title)) for title in ("kernel", "format", "compiled for")]
-        columns += [(f"{streams} vectors", partial(_bound, streams)) for streams in ("1", "2", "4", "6", "8")]
+        columns += [(f"{streams} vector{'s' * (streams != '1')}", partial(_bound, streams))
+                    for streams in ("1", "2", "4", "6", "8")]  # fmt: skip
         lines = [dict(zip(("kernel", "format", "compiled for"), key, strict=True)) | {"by_streams": found}
                  for key, found in sorted(cases.items())]  # fmt: skip
         made.append(tabulate(lines, columns, conditions(rows), "kernel_resources.csv", MAX_KERNELS))

@@ -17,7 +17,8 @@ def screen(summary: Summary) -> dict[str, Any]:
         "missing": [markdown(one.sentence) for one in summary.missing],
         "only": markdown(words.only(summary)) if summary.only else "",
         "quiet_title": words.QUIET_TITLE,
-        "machines": [f"**{one.verdict}** {markdown(f'{one.machine}: {one.sentence}')}" for one in summary.machines],
+        "machines": [f"**{verdict}** {markdown(f'{name}: {sentence}')}"
+                     for verdict, name, sentence in words.machines(summary)],
         "no_contrast": words.NO_CONTRAST,
         "claims_title": words.claims_title(summary),
         "claims": [_claim(one) for one in words.told(summary)],

@@ -24,9 +24,8 @@ def text(summary: Summary, findings: Any) -> str:
     """The post, a line of conditions above each table."""
     tables = Ordered(findings)
     index = CellIndex.of(tables)
-    lines = [f"- {markdown(f'{one.machine} was {one.verdict}: {one.sentence}')}" if one.verdict != "cannot tell" else
-             f"- {markdown(f'whether {one.machine} was quiet cannot be told: {one.sentence}')}"
-             for one in summary.machines] or [words.NO_CONTRAST]  # fmt: skip
+    lines = [f"- {words.QUIET_TITLE} {markdown(f'{name}: {verdict}. {sentence}')}"
+             for verdict, name, sentence in words.machines(summary)] or [words.NO_CONTRAST]  # fmt: skip
     lines = [markdown(words.only(summary)), "", *lines] if summary.only else lines
     lines = [*(f"> Missing: {markdown(one.sentence)}" for one in summary.missing), *lines, ""]
     told = [one for one in words.told(summary) if one.verdict != "not_run"]

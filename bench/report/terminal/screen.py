@@ -31,8 +31,8 @@ def print_summary(summary: Summary, out: Path, console: Console) -> None:
     if summary.only:
         console.print(_plain(words.only(summary), "yellow"))
     console.print(_plain(words.QUIET_TITLE, "bold"))
-    for machine in summary.machines:
-        _indented(_led(machine.verdict, f"{machine.machine}: {machine.sentence}"), console)
+    for verdict, name, sentence in words.machines(summary):
+        _indented(_led(verdict, f"{name}: {sentence}"), console)
     if not summary.machines:
         _indented(_plain(words.NO_CONTRAST), console)
     if summary.headlines:

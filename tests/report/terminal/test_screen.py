@@ -89,3 +89,20 @@ def test_names_are_text_and_nothing_of_them_acts():
     text = printed(summarize(Findings(), [row]))
     assert "\x1b" not in text and "\u202e" not in text
     assert "[bold]x[/bold]" in text
+
+
+def test_of_many_machines_a_number_and_the_first_are_told():
+    rows = [speed(machine=f"box-{number:02}", cells=[f"{number:012x}"]) for number in range(13)]
+    text = " ".join(printed(summary_of(*PTI, speedup=rows), 400).split())
+    assert "13 machines, box-00, box-01 and box-02 first" in text and "box-03" not in text
+    few = printed(summary_of(*PTI, speedup=rows[:4]), 400)
+    assert "box-00, box-01, box-02, box-03" in " ".join(few.split())
+
+
+def test_of_many_machines_the_most_disturbed_of_each_verdict_is_told():
+    cells = [stand_ins.cell_row(f"{number:012x}", f"box-{number:02}", stalled=0.001 * number)
+             for number in range(13)]  # fmt: skip
+    summary = summarize(Findings(cells=cells), [])
+    lines = words.machines(summary)
+    assert len(summary.machines) == 13 and 0 < len(lines) < 4
+    assert any("box-12" in sentence for _, _, sentence in lines)
