@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.children import children
-from bench.errors import UserError
+from bench.errors import UserError, nearest
 from bench.host.cpus import available_cpus
 from bench.judge import merge
 from bench.judge.cell import JudgedCell, Profiles
@@ -132,6 +132,8 @@ def read_sheets(claims: str) -> tuple[list[Claim], list[str]]:
     found: dict[str, Claim] = {}
     faults: list[str] = []
     for name in named:
+        if name not in shipped and not Path(name).exists():
+            raise UserError(f"there is no claim sheet '{name}', no file and no shipped one; {nearest(name, shipped)}")
         entries, wrong = read_sheet(shipped.get(name, Path(name)))
         faults += wrong
         for claim in entries:

@@ -125,7 +125,7 @@ def test_damaged_and_newer_cells_are_told_and_the_others_judged(few, tmp_path, c
     (second / "cell.yaml").write_text(written.replace("schema: 1", "schema: 99").replace("schema: 3", "schema: 99"))
     code, out, err = report(f"results={results}", f"reports={tmp_path / 'reports'}", capsys=capsys)
     assert code == 1
-    assert err.startswith("2 of 6 cells are damaged and count for nothing:") and "schema 99" in err
+    assert err.startswith("2 of 6 cells cannot be read or judged and count for nothing; ") and "schema 99" in err
     assert "Missing: 2 of 6 cells cannot be read or judged." in out
     assert "Damaged cells" in (tmp_path / "reports" / "report.md").read_text()
     code, out, _ = report(f"results={results}", "--json", capsys=capsys)

@@ -18,7 +18,7 @@ async function showClaims() {
     says: (table, row) => (table.get(row, "says") === MISSING ? table.get(row, "claim_id") : table.get(row, "says")),
     verdict: (table, row) => badge(table.get(row, "verdict")),
     published: (table, row) => [datum({ unit: "", decimals: null }, table.get(row, "published")), unitOf(table, row)],
-    measured: (table, row) => [span(table, row, "measured"), table.get(row, "measured") === MISSING ? "" : unitOf(table, row)],
+    measured: (table, row) => span(table, row, "measured", unitOf(table, row)),
   };
   claimGrid = new Grid(of, ["says", "verdict", "published", "measured", "machine", "judged_by"], { label: "Claims", cells, details: claimDetails, chips: "verdict" });
   claimGrid.ranks = { verdict: Object.fromEntries(Object.keys(verdicts).map((name, place) => [name, place])) };

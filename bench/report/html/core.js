@@ -128,13 +128,13 @@ function datum(column, text, decimals) {
 }
 
 /** A value with its interval in brackets, where the row has both. */
-function span(of, row, name) {
+function span(of, row, name, unit = "") {
   const column = of.columns[of.at[name]];
   const value = of.get(row, name), low = of.get(row, column.low), high = of.get(row, column.high);
-  if (!column.low || low === MISSING || high === MISSING || value === MISSING) return [datum(column, value)];
+  if (!column.low || low === MISSING || high === MISSING || value === MISSING) return [datum(column, value), value === MISSING ? "" : unit];
   const decimals = column.decimals ?? of.columns[of.at[column.low]].decimals ?? 2;
   const end = (text) => datum(column, text, decimals);
-  return [datum(column, value, decimals), make("span", { class: "ends" }, " (", end(low), " to ", end(high), ")")];
+  return [datum(column, value, decimals), unit, make("span", { class: "ends" }, " (", end(low), " to ", end(high), ")")];
 }
 
 const cellsOf = (of, row) => of.get(row, "cells").split(" ").filter((id) => id && id !== "none" && id !== MISSING);

@@ -38,7 +38,8 @@ def damaged_lines(cells: Sequence[Row]) -> list[str]:
     rows = damaged_rows(cells)
     if not rows:
         return []
-    verbs = "is damaged and counts" if len(rows) == 1 else "are damaged and count"
-    lines = [f"{len(rows)} of {len(cells)} cell{'s' * (len(cells) > 1)} {verbs} for nothing:"]
+    counts = "counts" if len(rows) == 1 else "count"
+    lines = [f"{len(rows)} of {len(cells)} cell{'s' * (len(cells) > 1)} cannot be read or judged and {counts} for "
+             "nothing; the same sweep measures a damaged cell again:"]  # fmt: skip
     lines += [f"  {line(row['machine'])}/{line(row['cell'])}: {line(row['reason'])}" for row in rows[:MOST_LINES]]
     return lines + ([f"  and {len(rows) - MOST_LINES} more"] if len(rows) > MOST_LINES else [])

@@ -22,8 +22,9 @@ T = TypeVar("T")
 class Many(Protocol):
     """Findings of which few rows are held."""
 
-    joined: Any
-    """Rows over several cells."""
+    @property
+    def joined(self) -> Any:
+        """Rows over several cells."""
 
     def each(self, make: Callable[[Any], T], processes: int) -> Iterator[T]:
         """What a function makes of the rows of some cells at a time."""
