@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench.judge.cell import JudgedCell, Profiles
-from bench.judge.controls.curve import Checked
+from bench.judge.controls.across import Withdrawn
 from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings, engine_build
 from bench.judge.hosts import Hosts, Origin, part
@@ -81,10 +81,10 @@ class Across:
     """What the rows over several cells change in those of each."""
 
     def __init__(self, joined: Findings) -> None:
-        self._contexts, self._curves = joined.contexts, Checked(joined.controls)
+        self._contexts, self._withdrawn = joined.contexts, Withdrawn(joined.controls)
 
     def finish(self, findings: Findings) -> None:
         """Put it into rows of some cells, or of all."""
         findings.speedup[:] = with_contexts(findings.speedup, self._contexts)
         findings.trials[:] = with_contexts(findings.trials, self._contexts)
-        self._curves.withdraw(findings)
+        self._withdrawn.finish(findings)

@@ -142,11 +142,13 @@ class MeasureConfig:
     per_class: int = setting(1, "prompts taken from each class, in the set's order", least=1)
     classes: list[str] = field(default_factory=list, metadata=told("classes to take; empty is all"))
     blocks_per_prompt: int = setting(1, "blocks of balanced runs that each prompt gets", least=1)
-    again_blocks: int = setting(3, "blocks that also run the second baseline of the A/A control", least=0)
+    again_blocks: int = setting(3, "blocks that also run the second baseline of the A/A control; a cell without is "
+                                "void", least=0)  # fmt: skip
     contexts: int = setting(0, "how many times the contexts of all arms are made in the course of the blocks, since "
                             "contexts of one kind differ on a GPU; 0 is three times where layers are offloaded, else "
                             "once", least=0)  # fmt: skip
-    control_blocks: int = setting(1, "blocks that also run sabotage, oracle and the same-context baseline", least=0)
+    control_blocks: int = setting(1, "blocks that also run sabotage, oracle and the same-context baseline; a cell "
+                                  "of a method that guesses is void without", least=0)  # fmt: skip
     control_tokens: int = setting(10, "tokens that sabotage and oracle decode; 0 is n_predict", least=0)
     warmup_tokens: int = setting(6, "tokens decoded before the first block", least=0)
     noise_prompts: int = setting(1, "prompts whose answer is replayed in both shapes to measure the noise", least=1)

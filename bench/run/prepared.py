@@ -74,6 +74,7 @@ def prepare(overrides: Sequence[str], writes: bool = True, shard: Shard | None =
         for cell in cells(own, root, found["machine"]["name"], found["engine"]["build"], weights, names,
                           found["host"]):  # fmt: skip
             planned.setdefault(cell.id, cell)
+    _tell_uncontrolled(list(planned.values()))
     return list(planned.values()), configs, environments
 
 
@@ -114,6 +115,20 @@ def _tell_points(count: int) -> None:
     """Many take a while to plan, and may be a slip of the hand."""
     if count >= MANY_POINTS:
         print(f"{count} points to plan", flush=True)
+
+
+def _tell_uncontrolled(planned: Sequence[Cell]) -> None:
+    """Whoever waits for a cell should know before that it will count for nothing."""
+    lacking = {"again_blocks": 0, "control_blocks": 0}
+    for cell in planned:
+        measure, method = cell.config["measure"], cell.config.get("method") or {}
+        guesses = bool((method.get("declaration") or {}).get("guesses"))
+        for name in lacking:
+            lacking[name] += measure.get(name) == 0 and (guesses or name == "again_blocks")
+    for name, count in lacking.items():
+        if count:
+            print(f"void from the start, {count} of {len(planned)} cells: measure.{name}=0 leaves out a control "
+                  "without which nothing that they measure counts", flush=True)  # fmt: skip
 
 
 def _build_of(config: Config) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.faults import cheating, counted, foreign, records, sheets
+from tests.faults import cheating, counted, foreign, records, sheets, together
 from tests.faults.edited import FAULTS as EDITED
 from tests.faults.stored import Outcome, judged, record
 
@@ -53,5 +53,6 @@ def catalogue() -> list[Fault]:
     found = [Fault("method", one.name, one.check, one.verdict, partial(_method, one)) for one in cheating.FAULTS]
     found += [Fault("record", one.name, one.check, one.verdict, partial(_edited, one)) for one in EDITED]
     found += [Fault("record", one.name, one.check, "void", one.tried) for one in counted.FAULTS]
+    found += [Fault("record", one.name, one.check, "void", one.tried) for one in together.FAULTS]
     found += [Fault("sheet", one.name, one.says, "refused", one.tried) for one in sheets.FAULTS]
     return found + [Fault("file", one.name, one.flag, "flagged", one.tried) for one in foreign.FAULTS]

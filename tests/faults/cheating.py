@@ -26,6 +26,7 @@ class MethodFault:
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     verdict: str = "void"
     temperature: float = 0.0
+    streams: int = 1
     noise: float = 0.0
     """Logits that the width of a decode moves on the cell's own weights; on F16 weights it is a hundredth."""
 
@@ -84,6 +85,13 @@ FAULTS = [
         ("every_other", "decoded", "every other decode is in no round"),
         ("knows_later", "records", "an answer that it gave before, undecoded"),
     )),
+    MethodFault("an answer of a third of its length, by rounds that it declares", "posing", "answers"),
+    MethodFault("four decodes are told as one round with three beside it", "posing", "emitted", {"how": "redecoded"}),
+    MethodFault("the first of several answers is said for all of them", "crowd", "decoded", streams=2),
+    MethodFault("answers are decoded one after the other and told as one decode of all", "crowd", "decoded",
+                {"how": "apart"}, streams=3),
+    MethodFault("it decodes what it will say in a thread before it is timed", "idle", "carry"),
+    MethodFault("it decodes what it will say in a thread, above temperature 0", "idle", "carry", temperature=0.7),
     MethodFault("the likeliest token above temperature 0", "variety", "lossless", {"how": "greedy"},
                 verdict="divergent", temperature=0.7),
     MethodFault("draws of its own at a lower temperature", "variety", "lossless", {"how": "cooler"},
@@ -94,7 +102,7 @@ FAULTS = [
 def judged_method(fault: MethodFault) -> Outcome:
     """Run, store in memory and judge. A grade of `divergent` is a verdict of its own: the cell is sound."""
     with known_cheats():
-        return outcome_of(judged(fault.method, temperature=fault.temperature, noise=fault.noise, **fault.parameters))
+        return outcome_of(judged(fault.method, fault.streams, fault.temperature, fault.noise, **fault.parameters))
 
 
 def judged(name: str, streams: int = 1, temperature: float = 0.0, noise: float = 0.0, **parameters: Any) -> Findings:
@@ -109,6 +117,7 @@ def judged(name: str, streams: int = 1, temperature: float = 0.0, noise: float =
     own = resolve(name, parameters)
     method = {"name": name, "parameters": own, "declaration": declare(name, own, streams).as_dict()}
     facts = {**default_facts(), **result.facts}
+    facts["model"] |= {"kv_bytes_per_token": 8}  # as the toy's contexts have it
     told = default_config(n_predict=settings.n_predict, temperature=temperature, streams=streams, seed=settings.seed)
     tables = {table: frame(table, result.tables.get(table, []))
               for table in ("runs", "rounds", "ledger", "draws", "steps", "sharp")}  # fmt: skip

@@ -189,7 +189,7 @@ def _(record: Record) -> None:
     record.facts["bandwidth"]["read_gb_s"] *= 10
 
 
-@fault("a step reads more bytes than the file has", LOOKUP, "once")
+@fault("a step reads more bytes than the file has", LOOKUP, "model")
 def _(record: Record) -> None:
     record.facts["model"]["step_bytes"] = record.facts["model"]["tensor_bytes"] * 3
 

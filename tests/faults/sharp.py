@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.faults.records import fault
 from tests.faults.stored import Record
 
-SHARP = "5aea656fa231"
+SHARP = "b3ace169c1b2"
 
 
 @fault("the grade on F16 weights is left out", SHARP, "f16")

@@ -109,6 +109,43 @@ FAULTS = [
         ("a rate of nothing", _body("rate", "0", "tok/s", "{kind: records, test: absolute}"), "above 0"),
         ("the cost of width 1", _body(
             "step_cost", "1.00", "x", "{kind: records, test: absolute}", "{width: 1}"), "width 1"),
+        ("half of all shares and more", _body(
+            "lossless", "[0.2, 1.0]", "share", "{kind: records, test: absolute}"), "more than half"),
+        ("a range that is widened by a tolerance", _body(
+            "acceptance", "[0.5, 0.9]", "share", "{kind: records, test: value, tolerance: 0.05}"), "wide enough"),
+        ("a share above nothing", _body(
+            "acceptance", "0.0", "share", "{kind: records, test: direction, expect: greater_than, edge: 0}"),
+         "every share"),
+        ("a share below all", _body(
+            "acceptance", "100", "'%'", "{kind: records, test: direction, expect: less_than, edge: 100}"),
+         "every share"),
+        ("a share below 1, whatever is published", _body(
+            "acceptance", "0.5", "share", "{kind: records, test: direction, expect: less_than_one}"), "says nothing"),
+        ("an area that tells apart, where less than 1 would do", _body(
+            "acceptance", "0.5", "area under the curve",
+            "{kind: records, test: direction, table: domain, column: auc, expect: less_than_one}",
+            "{method: adapter}"), "says nothing"),
+        ("a wider decode that costs more than one", _body(
+            "step_cost", "1.27", "x", "{kind: records, test: direction, expect: greater_than_one}", "{width: 4}"),
+         "says nothing"),
+        ("one arm over itself", _body(
+            "speedup", "1.0", "x", "{kind: records, test: over, expect: equal, against: {drafter: none}}",
+            "{method: packed, drafter: [none, none], streams: 4, temperature: 0}"), "beside what is compared"),
+        ("draws at 0.6 and 0.8 under the conditions of temperature 0", _body(
+            "speedup", "1.5", "x", _RULE, "{method: lookup, temperature: [0.6, 0.8]}",
+            "{machine: mi50, temperature: 0}"), "leave one of them out"),
+        ("short contexts under the conditions of a long one", _body(
+            "speedup", "1.5", "x", _RULE, "{method: lookup, temperature: 0, n_ctx: {from: 100, to: 200}}",
+            "{machine: mi50, n_ctx: 4096}"), "leave one of them out"),
+        ("ten thousand at most, where two come out", _body(
+            "arithmetic", "9999", "x", "{kind: arithmetic, formula: ratio, expect: at_most, inputs: "
+            "{numerator: 10, denominator: 5}}"), "a bound that is nearer"),
+        ("hardly anything at least, where two come out", _body(
+            "arithmetic", "0.0001", "x", "{kind: arithmetic, formula: ratio, expect: at_least, inputs: "
+            "{numerator: 10, denominator: 5}}"), "a bound that is nearer"),
+        ("four times, where more than once would do", _body(
+            "arithmetic", "4", "x", "{kind: arithmetic, formula: ratio, expect: greater_than_one, inputs: "
+            "{numerator: 10, denominator: 5}}"), "looks at 1 alone"),
         ("a context of no length", _body(
             "rate", "38.1", "tok/s", "{kind: records, test: absolute}",
             conditions="{machine: mi50, n_ctx: -5}"), "n_ctx"),

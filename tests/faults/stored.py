@@ -22,9 +22,10 @@ from bench.records.rows import TABLES
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 OWN = Path(__file__).parent / "cells"
-"""Cells with what those of the reference lack: counts of contexts, the carried prompt, the grade on F16 weights. They
-were measured beside other work and without A/A: their times are no figures."""
+"""Cells that were among those of the reference and show what its newest do not."""
 ROWS = tuple(TABLES)
+OF_RUNS = ("rounds", "ledger", "draws", "pieces", "served", "runs")
+"""Tables whose rows belong to a run, the runs themselves last."""
 
 
 @dataclass
@@ -38,6 +39,8 @@ class Record:
     facts: dict[str, Any]
     status: dict[str, Any]
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    log: bytes = b""
+    """llama.cpp's own, packed; empty where the cell has none."""
 
     def mask(self, table: str, *arms: str) -> pd.Series:
         """Rows of a table that belong to runs of some arms."""
@@ -54,7 +57,7 @@ class Record:
 
     def drop(self, *arms: str) -> None:
         """Forget some arms altogether: runs, rows, grades, engine."""
-        for name in ("rounds", "ledger", "draws", "runs"):
+        for name in OF_RUNS:
             if name in self.tables:
                 self.tables[name] = self.tables[name][~self.mask(name, *arms)]
         self.facts["lossless"] = [row for row in self.facts["lossless"] if row["arm"] not in arms]
@@ -69,6 +72,7 @@ class Record:
         contents |= {f"{name}.json": json.dumps(getattr(self, name)).encode() for name in ("env", "facts")}
         contents |= {f"{name}.csv.gz": gzip.compress(rows.to_csv(index=False, na_rep="nan").encode(), 1)
                      for name, rows in self.tables.items()}  # fmt: skip
+        contents |= {"engine.log.gz": self.log} if self.log else {}
         status = {key: value for key, value in self.status.items() if key != manifest.KEY}
         if manifest.KEY in self.status:  # whoever edits it may write a manifest of his own, too
             rows = {f"{name}.csv.gz": len(found) for name, found in self.tables.items()}
@@ -80,19 +84,21 @@ class Record:
 
 
 @cache
-def _texts(cell: str) -> tuple[str, str, dict[str, str], dict[str, str]]:
+def _texts(cell: str) -> tuple[str, str, dict[str, str], dict[str, str], bytes]:
     (folder,) = (path for root in (REFERENCE, OWN) for path in root.glob(f"*/{cell}"))
     parts = {name: (folder / f"{name}.json").read_text() for name in ("env", "facts", "status")}
     tables = {name: gzip.decompress((folder / f"{name}.csv.gz").read_bytes()).decode()
               for name in ROWS if (folder / f"{name}.csv.gz").exists()}  # fmt: skip
-    return folder.parent.name, (folder / "cell.yaml").read_text(), parts, tables
+    log = folder / "engine.log.gz"
+    return (folder.parent.name, (folder / "cell.yaml").read_text(), parts, tables,
+            log.read_bytes() if log.exists() else b"")  # fmt: skip
 
 
 def record(cell: str) -> Record:
     """A fresh copy of a cell of the reference."""
-    machine, config, parts, tables = _texts(cell)
+    machine, config, parts, tables, log = _texts(cell)
     return Record(machine, cell, yaml.safe_load(config), **{name: json.loads(text) for name, text in parts.items()},
-                  tables={name: pd.read_csv(StringIO(text)) for name, text in tables.items()})  # fmt: skip
+                  tables={name: pd.read_csv(StringIO(text)) for name, text in tables.items()}, log=log)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from tests.faults.forged import FORGED, OF_BASELINE, OF_TREATMENT, another_machi
 from tests.faults.records import HONEST, LOOKUP, MTP
 from tests.faults.stored import Record, judged, record
 
-NEWEST = "5aea656fa231"
+NEWEST = "b3ace169c1b2"
 GAIN = {"all of time is scaled": 1.0, "the treatment's times are scaled": 4 / 3, "the baseline waited": 1.3,
         "it was another machine": 1.0}  # fmt: skip
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bench.errors import UserError, nearest
-from bench.judge.claims.arithmetic import BYTES, FORMULAS, half_last_digit, recompute
+from bench.judge.claims.arithmetic import BYTES, FORMULAS, half_last_digit, in_unit, recompute
 from bench.judge.claims.beside import check_beside
-from bench.judge.claims.columns import BYTE_UNITS, check_combination, find_column
+from bench.judge.claims.columns import BYTE_UNITS, UNITS, check_combination, find_column
 from bench.judge.claims.mechanism import SAME_DRAW, mechanism
 from bench.judge.claims.scope import ANY, check_documentary, check_scope, declaration, values_of
 from pti_loop.parameters import declared
@@ -24,8 +24,12 @@ WIDEST = 0.10
 """Largest tolerance, as a share of the published figure. A wider one would say yes to another figure."""
 WIDEST_RANGE = 5.0
 """How many times its low end the high end of a published range may be. A wider one would say yes to whatever comes."""
+WIDEST_SHARES = 0.5
+"""Part of all shares there are that a published range may hold."""
 FROM_0 = ("share", "difference", "area")
 """Kinds of figure that may be 0; all others are above it."""
+SCALES = {"share": (0.0, 1.0), "difference": (-1.0, 1.0), "area": (0.0, 1.0)}
+"""Where a kind of figure begins and ends, whatever was measured."""
 NOT_A_FIGURE = ("expected_tokens", "grown_increments", "tiles")
 """Formulas whose inputs are numbers of things, which may well equal the result."""
 LEAST = {"n_predict": 2, "n_ctx": 8, "n_seq_max": 1, "window": 1, "temperature": 0, "baseline_tok_s": 0}
@@ -47,6 +51,7 @@ def check_claim(where: str, claim: Claim) -> None:
     check_beside(where, claim.rule.beside)
     if claim.rule.kind == "arithmetic":
         _check_circle(where, claim)
+        _check_expected(where, claim)
         _check_formula_unit(where, claim)
     _check_conditions(where, claim)
     _check_tolerance(where, claim)
@@ -59,8 +64,9 @@ def _check_records(where: str, claim: Claim) -> None:
     _check_published(where, claim, column.kind)
     if claim.rule.test == "direction" or (claim.rule.test == "over" and claim.rule.expect != "equal"):
         _check_side(where, claim)
+        _check_possible(where, claim, column.kind)
     for key, value in claim.rule.against.items():
-        if value not in (both := values_of(where, key, claim.scope.get(key, ANY))) or len(both) < 2:
+        if value not in (both := values_of(where, key, claim.scope.get(key, ANY))) or len(set(map(str, both))) < 2:
             raise UserError(f"{where}: rule.against.{key} is '{value}'; name it in scope.{key} beside what is compared")
     if claim.rule.test == "one_answer":
         _check_distinct(where, claim)
@@ -83,6 +89,9 @@ def _check_published(where: str, claim: Claim, kind: str) -> None:
     if low < high and not high <= WIDEST_RANGE * low:
         raise UserError(f"{where}: a range from {low:g} to {high:g} says yes to almost anything; write one whose high "
                         f"end is at most {WIDEST_RANGE:g} times its low end")  # fmt: skip
+    if kind == "share" and high - low > WIDEST_SHARES * whole:
+        raise UserError(f"{where}: a range from {low:g} to {high:g} {claim.unit} says yes to more than half of all "
+                        "shares that there are; write a narrower one")  # fmt: skip
     if claim.rule.test == "ratio" and low <= 1:
         raise UserError(f"{where}: test 'ratio' is for a gain above 1, not {claim.printed}; use direction or absolute")
     if claim.rule.test == "lossless" and not low == high == whole:
@@ -114,6 +123,24 @@ def _check_side(where: str, claim: Claim) -> None:
         raise UserError(f"{where}: the edge {edge:g} is not the published {claim.printed}, so that a row could agree "
                         "that says another thing; write the published figure, or expect greater_than_one or "
                         "less_than_one")  # fmt: skip
+
+
+def _check_possible(where: str, claim: Claim, kind: str) -> None:
+    """A figure can lie on the side that is expected, and on the other one too."""
+    rule = claim.rule
+    above, one = rule.expect.startswith("greater"), rule.expect.endswith("_one")
+    if one and kind in SCALES:
+        raise UserError(f"{where}: expect '{rule.expect}' says nothing of {kind}s, which are never above 1; use "
+                        "less_than or greater_than with an edge")  # fmt: skip
+    if one and above and claim.column == "relative_cost":
+        raise UserError(f"{where}: a wider decode costs more than one of width 1 on any machine, so that "
+                        "expect 'greater_than_one' says nothing; use greater_than with an edge")  # fmt: skip
+    if kind in SCALES and rule.edge is not None:
+        edge = rule.edge * UNITS[kind][claim.unit]
+        least, most = SCALES[kind]
+        if edge >= most if not above else edge <= least and kind != "difference":
+            raise UserError(f"{where}: every {kind} lies {'above' if above else 'below'} {rule.edge:g} {claim.unit}; "
+                            "write an edge that one can lie on either side of")  # fmt: skip
 
 
 def _check_distinct(where: str, claim: Claim) -> None:
@@ -164,6 +191,24 @@ def _check_formula_unit(where: str, claim: Claim) -> None:
                         f"unit is '{claim.unit}'; use {'%' if unit else 'formula: percent'}")  # fmt: skip
 
 
+def _check_expected(where: str, claim: Claim) -> None:
+    """What is published of a side or a bound is the bound itself, near what the formula gives."""
+    rule, low, high = claim.rule, float(claim.published[0]), float(claim.published[-1])
+    if rule.expect.endswith("_one"):
+        if not low == high == 1:
+            raise UserError(f"{where}: expect '{rule.expect}' looks at 1 alone, and {claim.printed} is published; "
+                            "publish 1, or use expect: equal")  # fmt: skip
+        return
+    if rule.expect not in ("at_most", "at_least") or any(isinstance(item, Mapping) for item in rule.inputs.values()):
+        return
+    result = in_unit(rule.formula, recompute(rule.formula, rule.inputs), claim.unit, where)
+    far = high > WIDEST_RANGE * result if rule.expect == "at_most" else low * WIDEST_RANGE < result
+    if far and result > 0:
+        bound = rule.expect.replace("_", " ")
+        raise UserError(f"{where}: the formula gives {result:g}, and '{bound} {claim.printed}' says yes to "
+                        f"{WIDEST_RANGE:g} times that too; publish a bound that is nearer")  # fmt: skip
+
+
 def _check_conditions(where: str, claim: Claim) -> None:
     """Numbers that some set-up could have; and what scope and conditions both name is one value."""
     for key, least in LEAST.items():
@@ -172,9 +217,12 @@ def _check_conditions(where: str, claim: Claim) -> None:
             raise UserError(f"{where}: conditions.{key} is '{value}'; write a number from {least:g} on")
     for key in sorted({*claim.scope} & {*claim.conditions}):
         values = values_of(where, key, claim.scope[key])
-        if len(values) == 1 and values[0] != ANY and values[0] != claim.conditions[key]:
-            raise UserError(f"{where}: scope.{key} is '{values[0]}' and conditions.{key} is "
-                            f"'{claim.conditions[key]}'; leave one of them out")  # fmt: skip
+        named, between = claim.conditions[key], isinstance(claim.scope[key], Mapping)
+        inside = values[0] <= named <= values[-1] if between else named in values or ANY in values
+        if not inside:
+            told = " to ".join(map(str, values)) if between else ", ".join(map(str, values))
+            raise UserError(f"{where}: scope.{key} is '{told}' and conditions.{key} is '{named}'; leave one of them "
+                            "out")  # fmt: skip
 
 
 def _check_circle(where: str, claim: Claim) -> None:
@@ -198,6 +246,9 @@ def _check_tolerance(where: str, claim: Claim) -> None:
     tolerance = claim.rule.tolerance
     if tolerance is None or claim.published[0] in ("true", "false"):
         return
+    if tolerance and float(claim.published[0]) < float(claim.published[-1]):
+        raise UserError(f"{where}: the published range {claim.printed} is wide enough by itself; leave rule.tolerance "
+                        "out")  # fmt: skip
     most = max(half_last_digit(claim.published[0]), WIDEST * abs(float(claim.published[0])))
     if tolerance > most * (1 + 1e-9):
         raise UserError(f"{where}: rule.tolerance {tolerance:g} is more than {WIDEST:.0%} of the published "

@@ -51,8 +51,11 @@ def without_mark(model: str) -> str:
 
 @lru_cache(maxsize=4096)
 def plain(text: str) -> str:
-    """A name without case and punctuation. Every claim is held against the names of all rows."""
-    return re.sub(r"[^a-z0-9]", "", text.lower())
+    """A name without case and punctuation, in any script; one of punctuation alone is itself.
+
+    Every claim is held against the names of all rows.
+    """
+    return re.sub(r"[\W_]", "", text.casefold()) or text
 
 
 def load_names(folder: Path) -> Names:

@@ -1,8 +1,8 @@
 """The control A/A: the baseline against a second one that is the same, by equivalence.
 
-A cell is void where A/A lies outside a band, not where it is significantly off 1: a precise cell sees a difference that
-does not matter, and a noisy one sees nothing. The band depends on the effect that the cell shows: a third of it, and
-3 % at least. It knows no claim.
+A cell is void without A/A, and where A/A lies outside a band, not where it is significantly off 1: a precise cell sees
+a difference that does not matter, and a noisy one sees nothing. The band depends on the effect that the cell shows: a
+third of it, and 3 % at least. It knows no claim.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def same_arm_twice(case: Case) -> list[Control]:
     """The control."""
     found = case.once(measured)
     if found is None:
-        return [Control("again", WARNING, f"no A/A control was run; add control blocks and run {rerun(case.cell)}")]
+        return [Control("again", VOID, "no A/A control was run, so nothing says what this cell sees where there is "
+                        f"nothing; ask for measure.again_blocks and run {rerun(case.cell)}")]  # fmt: skip
     low, high = found.interval()
     band = max(BAND, SHARE_OF_EFFECT * effect_of(case))
     least, most = float(np.exp(-band)), float(np.exp(band))

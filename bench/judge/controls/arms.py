@@ -63,9 +63,10 @@ def ratio_of(table: RunTable, arm: str) -> Estimate | None:
 
 
 def planted(cell: StoredCell, table: RunTable, arm: str, rule: Rule) -> Control:
-    """An arm whose guesses were planted: void when its output changed or by its own `rule`."""
+    """An arm whose guesses were planted: void when it was not run, when its output changed, or by its own `rule`."""
     if not table.of(arm).any():
-        return Control(arm, WARNING, f"no {arm} control was run; add control blocks and run {rerun(cell)}")
+        return Control(arm, VOID, f"no {arm} control was run, and a method that guesses is believed no speed without "
+                       f"it; ask for measure.control_blocks and run {rerun(cell)}")  # fmt: skip
     accepted, verified = _tested(cell, table, arm)
     tied = _near_ties(cell, arm)
     estimate = ratio_of(table, arm)

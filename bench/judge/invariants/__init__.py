@@ -57,8 +57,13 @@ INVARIANTS = (
               "bandwidth, grades"),
     Invariant("settings", "settings:settings_as_configured", "plain decoding's contexts have the settings that were "
               "configured and one sequence, and the treatment's holds its streams"),
-    Invariant("once", "settings:facts_fit", "the bandwidth is the quickest that was read, and a step reads no more "
-              "than the file has", EVERY),
+    Invariant("once", "settings:facts_fit", "the bandwidth is the quickest that was read", EVERY),
+    Invariant("configured", "model:model_is_configured", "name and weights of the model, and whether these are random, "
+              "are those of cell.yaml", EVERY),
+    Invariant("model", "model:model_fits_itself", "bytes, weights, layers and caches of the model fit each other, its "
+              "name and its contexts: a step reads no more than the tensors have", EVERY),
+    Invariant("loaded", "model:model_is_the_logs", "the model is the one that llama.cpp's log of the cell tells of",
+              EVERY),
     Invariant("seconds", "settings:seconds_cover_the_runs", "the windows of all runs lie within the time that the cell "
               "took, and so does the time from the first to the last", TIMED),
     Invariant("prompts", "settings:prompts_as_configured", "a prompt has as many tokens in every run, and no more than "

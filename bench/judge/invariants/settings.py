@@ -39,15 +39,11 @@ def settings_as_configured(case: Case) -> str | None:
 
 
 def facts_fit(case: Case) -> str | None:
-    """A bandwidth that is its quickest reading, and a step that reads no more than the file has."""
-    facts = case.cell.facts
-    speed, model = facts.get("bandwidth") or {}, facts.get("model") or {}
+    """A bandwidth that is its quickest reading."""
+    speed = case.cell.facts.get("bandwidth") or {}
     read, repeats = speed.get("read_gb_s"), speed.get("repeats")
     if read and repeats and not max(repeats) / SLACK <= read <= max(repeats) * SLACK:
         return f"the memory is said to read {read:.1f} GB/s, and the quickest reading is {max(repeats):.1f}"
-    step, whole = model.get("step_bytes"), model.get("tensor_bytes")
-    if step and whole and step > whole:
-        return f"a step is said to read {step} bytes, and the tensors have {whole}"
     return None
 
 

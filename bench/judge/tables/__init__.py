@@ -58,7 +58,7 @@ TABLES: dict[str, Table] = {
     "decomposition": Table(f"{_ROWS}.contrast:Decomposition", f"{_MEASURE}.decomposition:decomposition_rows"),
     "predictions": Table(f"{_ROWS}.prediction:Prediction", "bench.judge.predict.predictions:prediction_rows"),
     "controls": Table(f"{_ROWS}.cell:ControlRow", "bench.judge.cell:control_rows", (ANY,),
-                      f"{_CONTROLS}.curve:costs_of", f"{_CONTROLS}.curve:curve_checks"),
+                      f"{_CONTROLS}.across:share_of", f"{_CONTROLS}.across:checks"),
     "differences": Table(f"{_ROWS}.differences:Difference", f"{_MEASURE}.differences:difference_rows", CONTRASTS,
                          optional=True),
     "timeline": Table(f"{_ROWS}.contrast:Timeline", f"{_MEASURE}.tokens_over_time:timeline_rows"),

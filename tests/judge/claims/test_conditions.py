@@ -69,6 +69,15 @@ def test_a_part_of_a_name_is_another_machine(name: str) -> None:
     assert not NAMES.same("machine", "mi50", name)
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [("通义千问", "文心一言", False), ("通义千问", "通义-千问", True), ("--", "??", False), ("--", "--", True),
+     ("Größe-7B", "groesse-7b", False), ("GRÖSSE 7B", "größe-7b", True)],
+)  # fmt: skip
+def test_names_in_other_scripts_are_told_apart(one: str, other: str, alike: bool) -> None:
+    assert NAMES.same("model", one, other) is NAMES.same("model", other, one) is alike
+
+
 @pytest.mark.parametrize("name", ["mi50", "MI50", "AMD Instinct MI50", "gfx906", "AMD Instinct MI50 (32 GiB)"])
 def test_names_in_one_list_are_one_machine(name: str) -> None:
     assert NAMES.same("machine", "mi50", name) and NAMES.same("machine", name, "mi50")

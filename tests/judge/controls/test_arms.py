@@ -15,6 +15,8 @@ from tests.judge.judge_cells import CONTROL_ORDER, Arm, Builder, Cell, default_c
 GUESS = {"round_ms": 62.5, "per_round": 2, "drafted": 2, "accepted": 1}
 
 
+LACKING = {"again", "sabotage", "oracle"}
+"""What is void of a method that guesses where plain decoding and the method alone were run."""
 NAMES = {one.name for one in INVARIANTS}
 """Checks of the records themselves, which have tests of their own; what is planted here contradicts some of them."""
 
@@ -159,13 +161,30 @@ def test_without_single_draws_the_round_counters_decide() -> None:
     assert void(type(deaf)(**{**deaf.__dict__, "draws": deaf.draws.iloc[:0]})) == {"oracle"}
 
 
-def test_missing_controls_are_told() -> None:
+def test_a_cell_without_its_controls_is_void() -> None:
     arms = {"baseline": Arm(), "treatment": Arm(**GUESS)}
     builder = Builder(default_config(), arms)
     for block in range(3):
         builder.block(block, ("baseline", "treatment", "treatment", "baseline"), f"p{block}", noise=wobble)
-    found = controls(builder.build())
-    assert {name for name in found if found[name]["severity"] == "warning"} == {"again", "sabotage", "oracle"}
+    cell = builder.build()
+    found = controls(cell)
+    assert void(cell) == LACKING
+    assert found["again"]["sentence"] == (
+        "no A/A control was run, so nothing says what this cell sees where there is nothing; ask for "
+        "measure.again_blocks and run `rm -r results/box/0123456789ab` and the same sweep again")  # fmt: skip
+    for arm in ("sabotage", "oracle"):
+        assert found[arm]["sentence"] == (
+            f"no {arm} control was run, and a method that guesses is believed no speed without it; ask for "
+            "measure.control_blocks and run `rm -r results/box/0123456789ab` and the same sweep again")  # fmt: skip
+
+
+def test_a_method_without_guesses_needs_no_planted_ones() -> None:
+    arms = {"baseline": Arm(streams=2), "again": Arm(streams=2), "treatment": Arm(streams=2, together=True)}
+    builder = Builder(default_config(streams=2, method={"name": "packed"}), arms)
+    for block in range(3):
+        order = ("baseline", "again", "treatment", "treatment", "again", "baseline")
+        builder.block(block, order, f"p{block}0+p{block}1", noise=wobble)
+    assert void(builder.build()) == set()
 
 
 def test_no_grade_means_no_speed() -> None:
@@ -226,7 +245,7 @@ def test_c15_all_of_one_arm_before_the_other_voids() -> None:
     for block in range(3):
         builder.block(block, ("baseline", "baseline", "treatment", "treatment"), f"p{block}", noise=wobble)
     cell = builder.build()
-    assert void(cell) == {"order"}
+    assert void(cell) == {"order", *LACKING}
     assert "baseline baseline treatment treatment" in controls(cell)["order"]["sentence"]
 
 
@@ -234,7 +253,7 @@ def test_an_arm_that_ran_once_in_a_block_voids() -> None:
     builder = Builder(default_config(), {"baseline": Arm(), "treatment": Arm(**GUESS)})
     for block in range(3):
         builder.block(block, ("baseline", "treatment", "baseline"), f"p{block}", noise=wobble)
-    assert void(builder.build()) == {"order"}
+    assert void(builder.build()) == {"order", *LACKING}
 
 
 def test_c15_throttled_runs_are_told() -> None:

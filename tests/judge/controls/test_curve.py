@@ -25,13 +25,14 @@ def packed(cost: float, streams: int = 2, blocks: int = 3, cell: str = "packed00
     """Independent prompts in one batch, each decode of which costs `cost` plain ones of 20 ms."""
     arms = {
         "baseline": Arm(round_ms=20.0, streams=streams), "solo": Arm(round_ms=20.0, streams=streams),
+        "again": Arm(round_ms=20.0, streams=streams),
         "treatment": Arm(round_ms=20.0 * cost, streams=streams, together=True),
     }  # fmt: skip
     builder = Builder(default_config(streams=streams, method=method or {"name": "packed"}, **config), arms,
                       n_predict)  # fmt: skip
     for block in range(blocks):
         prompt = "+".join(f"p{block}{stream}" for stream in range(streams))
-        order = ("baseline", "solo", "treatment", "treatment", "solo", "baseline")
+        order = ("baseline", "again", "solo", "treatment", "treatment", "solo", "again", "baseline")
         builder.block(block, order, prompt, noise=noise)
     return builder.build(cell=cell)
 

@@ -112,13 +112,13 @@ def test_one_stream_of_the_wide_context():
     assert none.severity == "ok" and math.isnan(none.value)
 
 
-def test_a_planted_arm_that_did_not_run_is_a_warning():
+def test_a_planted_arm_that_did_not_run_voids():
     case = case_of(guess_cell())
     found = planted(case.cell, case.settled, "sabotage", wrong_guesses)
     assert found.severity == "ok" and found.value == pytest.approx(50 / 62.5, rel=0.02)
     assert found.sentence.endswith(f"wrong guesses accepted, same output, {found.value:.3f} of plain speed")
     absent = planted(case.cell, case.settled, "solo", wrong_guesses)
-    assert absent.severity == "warning" and absent.sentence.startswith("no solo control was run")
+    assert absent.severity == "void" and absent.sentence.startswith("no solo control was run")
 
 
 def test_settings_that_only_one_side_has_differ():

@@ -103,14 +103,6 @@ def test_tokens_are_of_the_vocabulary() -> None:
     assert said(settings.tokens_of_the_vocabulary) is None
 
 
-@pytest.mark.parametrize(
-    ("step", "whole", "wrong"), [(100, 100, False), (101, 100, True), (101, None, False), (None, 100, False)]
-)
-def test_a_step_reads_no_more_than_the_tensors_have(step: int | None, whole: int | None, wrong: bool) -> None:
-    told = said(settings.facts_fit, lambda cell: cell.facts["model"].update(step_bytes=step, tensor_bytes=whole))
-    assert (told == f"a step is said to read {step} bytes, and the tensors have {whole}") if wrong else told is None
-
-
 def test_a_made_name_is_of_its_parts() -> None:
     def about(name: str, **machine: Any) -> Callable[[Cell], Any]:
         def change(cell: Cell) -> None:

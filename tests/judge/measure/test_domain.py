@@ -10,6 +10,7 @@ import pytest
 from bench.judge import judge
 from bench.judge.findings import Row
 from bench.judge.measure.domain import WINDOWS
+from bench.judge.tables import CONTRAST, CONTROLS
 from bench.records.rows import Draw
 from tests.judge.claims.claim_findings import claim_of, verdict
 from tests.judge.judge_cells import PLAIN, Arm, Builder, Cell, default_config
@@ -20,8 +21,9 @@ ROUNDS = 36
 
 @pytest.fixture(autouse=True)
 def draws_of_no_token(monkeypatch):
-    """The draws of these cells are planted, and belong to no token: the records' own checks are not asked."""
-    monkeypatch.setattr("bench.judge.invariants.INVARIANTS", ())
+    """The draws of these cells are planted and belong to no token, and no control was run: conditions alone are asked.
+    """
+    monkeypatch.setitem(CONTROLS, CONTRAST, ("bench.judge.controls.conditions:conditions",))
 
 
 def cell_of(name: str, rates: dict[str, float], temperature: float = 0.7, collision: dict[str, float] | None = None,

@@ -30,7 +30,7 @@ ENVIRONMENT = {
     "time_utc": "2026-01-01T00:00:00Z",
 }
 MODEL = {"name": "toy", "step_bytes": 1_000_000, "kv_bytes_per_token": 8, "state_bytes_per_sequence": 0,
-         "quantization": "F32", "synthetic": False, "sha256": "toy"}  # fmt: skip
+         "quantization": "F32", "synthetic": False, "sha256": "w"}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

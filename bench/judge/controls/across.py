@@ -1,0 +1,70 @@
+"""Checks over several cells: step-cost curves, and what cells say of weights that they share; what becomes of a cell
+that fails one. What each checks is in its own module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.judge.columns import R, changed
+from bench.judge.controls.curve import Checked, Costs, costs_of, curve_checks
+from bench.judge.controls.weights import NAME, Said, said_of, weight_checks
+from bench.judge.findings import Findings
+from bench.judge.tables import TABLES
+from bench.judge.tables.cell import ControlRow
+
+if TYPE_CHECKING:
+    from bench.judge.measure.case import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one cell has to say to these checks."""
+
+    costs: Costs | None
+    said: Said | None
+
+
+def share_of(case: Case) -> Share | None:
+    """Of any cell; None where it has nothing to say."""
+    costs, said = costs_of(case), said_of(case)
+    return Share(costs, said) if costs or said else None
+
+
+def checks(found: Sequence[Share]) -> list[ControlRow]:
+    """The checks of all cells together."""
+    curves = curve_checks([one.costs for one in found if one.costs])
+    return curves + weight_checks([one.said for one in found if one.said])
+
+
+class Withdrawn:
+    """What failed checks take back in the rows of each cell."""
+
+    def __init__(self, controls: Iterable[ControlRow]) -> None:
+        controls = list(controls)
+        self._curves = Checked(controls)
+        self._why = {(row.machine, row.cell): f"{row.control}: {row.sentence}" for row in controls
+                     if row.control == NAME and not row.ok}  # fmt: skip
+
+    def finish(self, findings: Findings) -> None:
+        """Void the costs of failed curves with what rests on them, and every row of a cell with weights in doubt."""
+        self._curves.withdraw(findings)
+        if not self._why:
+            return
+        for name in TABLES:
+            rows = getattr(findings, name)
+            rows[:] = [self._voided(row) for row in rows]
+
+    def _voided(self, row: R) -> R:
+        """A row of one cell, or a prediction by one; what rests on several cells has their median or most."""
+        if "void" not in row.columns or len(row["cells"]) != 1:
+            return row
+        cells = (row["cells"][0], row.get("predicted_from"))
+        why = next((self._why[row["machine"], cell] for cell in cells if (row["machine"], cell) in self._why), None)
+        if why is None:
+            return row
+        if "void_reason" not in row.columns:
+            return changed(row, void=True)
+        return changed(row, void=True, void_reason="; ".join(filter(None, (row["void_reason"], why))))

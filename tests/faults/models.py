@@ -1,0 +1,135 @@
+"""Edits of what a cell says of its model, and configurations that asked for no controls, with their own id."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from typing import Any
+
+from bench.records.identity import stored_id
+from tests.faults.records import H200, LOOKUP, PACKED, PROFILE, fault
+from tests.faults.served import SERVED
+from tests.faults.sharp import SHARP
+from tests.faults.stored import OF_RUNS, Record
+
+TOGETHER, TRIAL, COUNTED = "9506be55b742", "ae31f4d33160", "55c3b159dcff"
+"""Four streams of the 27B shape, whose weights are random; a build on trial; the counters of a decode of that shape."""
+
+
+def _model(record: Record, **values: Any) -> None:
+    record.facts["model"] |= values
+
+
+def _without_log(edit: Callable[[Record], None]) -> Callable[[Record], None]:
+    def both(record: Record) -> None:
+        record.log = b""
+        edit(record)
+
+    return both
+
+
+FACTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    ("the tensors have a third of their bytes", LOOKUP, "loaded", {"tensor_bytes": 32192256, "step_bytes": 32192256}),
+    ("the model has a tenth of its weights", LOOKUP, "loaded", {"n_params": 13451500}),
+    ("the model has one layer less", PROFILE, "loaded", {"n_layer": 7}),
+    ("another architecture, as the engine calls it too", TOGETHER, "loaded",
+     {"architecture": "llama", "description": "llama 27B Q6_K"}),
+    ("another mixture, as the engine calls it too", TOGETHER, "loaded",
+     {"quantization": "Q5_K_M", "description": "qwen35 27B Q5_K - Medium"}),
+    ("random weights are called real", TOGETHER, "loaded", {"synthetic": False}),
+    ("a vocabulary that is twice as large", SHARP, "loaded", {"n_vocab": 98304}),
+    ("real weights are called random", TRIAL, "configured", {"synthetic": True}),
+    ("facts of a model of another name", PACKED, "configured", {"name": "qwen3.6-27b"}),
+    ("facts of other weights than those that the id rests on", SHARP, "configured", {"sha256": "0" * 64}),
+)  # fmt: skip
+"""What is told otherwise, in which cell, what must catch it, and the facts."""
+UNSEEN: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("the file has ten times its bytes", LOOKUP, {"file_bytes": 983624320}),
+    ("the file has fewer bytes than its tensors", SERVED, {"file_bytes": 10**6}),
+    ("the tensors of a server's model have more bytes than its file", SERVED, {"tensor_bytes": 10**9}),
+    ("a step reads a third of what the memory was read in", LOOKUP, {"step_bytes": 32192256}),
+    ("two bits a weight are called six", TOGETHER, {"tensor_bytes": 7 * 10**9, "step_bytes": 6 * 10**9,
+                                                    "file_bytes": 7 * 10**9}),
+    ("half of the weights, of as many bytes", TRIAL, {"n_params": 10**8}),
+    ("another mixture than the engine calls it by", H200, {"quantization": "Q8_0"}),
+    ("another architecture than the engine calls it by", COUNTED, {"architecture": "llama"}),
+    ("more layers are offloaded than can be", TRIAL, {"layers_offloaded": 40}),
+    ("no layer is left for the output", COUNTED, {"layers_offloadable": 8}),
+    ("the model has fewer layers than its contexts", SHARP, {"n_layer": 12}),
+    ("a token takes three times the bytes in a cache that did not grow", PACKED, {"kv_bytes_per_token": 69120}),
+    ("a sequence has a tenth of its state", PROFILE, {"state_bytes_per_sequence": 86016}),
+    ("a model with a state that is said to have attention alone", PROFILE, {"memory": "attention"}),
+    ("a server's model with another vocabulary", SERVED, {"n_vocab": 50000}),
+)  # fmt: skip
+"""The same where nobody kept llama.cpp's log, caught by what else the facts say."""
+
+for _name, _cell, _check, _facts in FACTS:
+    fault(_name, _cell, _check)(lambda record, facts=_facts: _model(record, **facts))
+for _name, _cell, _facts in UNSEEN:
+    fault(_name, _cell, "model")(_without_log(lambda record, facts=_facts: _model(record, **facts)))
+
+
+@fault("random weights are called real by both files", TOGETHER, "loaded")
+def _(record: Record) -> None:
+    _model(record, synthetic=False)
+    record.config["model"]["synthetic"] = False
+
+
+@fault("half of the layers were offloaded, by every context", TOGETHER, "loaded")
+def _(record: Record) -> None:
+    _model(record, layers_offloaded=33)
+    for facts in record.facts["engine"].values():
+        facts["layers_offloaded"] = 33
+
+
+@fault("the log is that of another model", LOOKUP, "loaded")
+def _(record: Record) -> None:
+    text = gzip.decompress(record.log).replace(b"n_layer               = 30", b"n_layer               = 64")
+    record.log = gzip.compress(text)
+
+
+# Controls that nobody asked for.
+
+
+def _never_asked(record: Record, setting: str, *arms: str) -> None:
+    """No block was to have these arms, none has them, and the id is that of this configuration."""
+    record.config["measure"][setting] = 0
+    record.drop(*arms)
+    for place, run in enumerate(sorted(set(record.tables["runs"]["run"]))):
+        for name in OF_RUNS:
+            if name in record.tables:
+                rows = record.tables[name]
+                rows.loc[rows["run"] == run, "run"] = place
+    made = stored_id(record.config, record.env["engine"]["build"], record.facts["model"]["sha256"])
+    assert made is not None
+    record.cell = made
+
+
+@fault("nobody asked for A/A", SHARP, "again")
+def _(record: Record) -> None:
+    _never_asked(record, "again_blocks", "again")
+
+
+@fault("nobody asked for A/A of several streams", TOGETHER, "again")
+def _(record: Record) -> None:
+    _never_asked(record, "again_blocks", "again")
+
+
+@fault("nobody asked for A/A of a build on trial", TRIAL, "again")
+def _(record: Record) -> None:
+    _never_asked(record, "again_blocks", "again")
+
+
+@fault("nobody asked for A/A of servers", SERVED, "again")
+def _(record: Record) -> None:
+    _never_asked(record, "again_blocks", "again")
+
+
+@fault("nobody asked for wrong guesses", SHARP, "sabotage")
+def _(record: Record) -> None:
+    _never_asked(record, "control_blocks", "sabotage", "oracle")
+
+
+@fault("nobody asked for right guesses", SHARP, "oracle")
+def _(record: Record) -> None:
+    _never_asked(record, "control_blocks", "sabotage", "oracle")
