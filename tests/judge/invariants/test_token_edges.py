@@ -180,7 +180,8 @@ def test_every_token_stands_against_one_of_the_baselines():
             "layers were offloaded, and",
         ),
         (
-            lambda cell: cell.facts["model"].update(layers_offloaded=3),
+            lambda cell: [cell.facts["model"].update(layers_offloaded=3),
+                          *(engine.pop("layers_offloaded") for engine in cell.facts["engine"].values())],
             "machine",
             "layers were offloaded, and the machine",
         ),
