@@ -23,7 +23,7 @@ from bench.errors import UserError
 from bench.records import manifest, partial_cells, schema_1
 from bench.records.bounded import json_value, read_bytes, read_text, yaml_value
 from bench.records.cell_shape import fault_in
-from bench.records.engine_log import Loaded, models_loaded
+from bench.records.engine_log import NOTHING, EngineLog, engine_log
 from bench.records.folders import UNREADABLE
 from bench.records.folders import cell_folders as cell_folders
 from bench.records.rows import SCHEMA, STATUSES, TABLES, columns
@@ -62,8 +62,8 @@ class StoredCell:
     served: Columns
     note: str = ""
     """Why nothing proves that the files are as they were written; empty when they prove it."""
-    loaded: tuple[Loaded, ...] = ()
-    """The models that were loaded, by llama.cpp's log of the cell; empty where it has none."""
+    log: EngineLog = NOTHING
+    """What llama.cpp's log of the cell tells; nothing where it has none."""
 
 
 @dataclass(frozen=True)
@@ -274,11 +274,11 @@ def _read(folder: Path, machine: str, cell: str) -> StoredCell:
     tables = {name: _part(partial(_table, contents, name, record), f"{name}.csv.gz") for name, record in TABLES.items()}
     _part(lambda: _blocks_fit(tables["runs"]), "runs.csv.gz")
     note = _part(lambda: _proof(status, machine, cell, contents, config, env), "status.json")
-    log = contents.get("engine.log.gz")
-    loaded = _part(lambda: () if log is None else models_loaded(log), "engine.log.gz")
+    text = contents.get("engine.log.gz")
+    log = _part(lambda: NOTHING if text is None else engine_log(text), "engine.log.gz")
     converted = _part(lambda: READERS[config["schema"]](config), "cell.yaml")
     return StoredCell(machine=machine, cell=cell, config=converted, env=env, facts=facts, status=status, note=note,
-                      loaded=loaded, **tables)  # fmt: skip
+                      log=log, **tables)  # fmt: skip
 
 
 def _blocks_fit(runs: Columns) -> None:

@@ -1,7 +1,7 @@
-"""What llama.cpp's log of a cell says of the models that were loaded: a witness that the harness did not write.
+"""What llama.cpp's log of a cell says of models, devices and contexts: a witness that the harness did not write.
 
-A number is told as the log rounds it, by the least and the most that it may be. It knows nothing of contexts, nor of
-what a cell says itself; lines that another version of llama.cpp writes otherwise are left out.
+A number is told as the log rounds it, by the least and the most that it may be. It knows nothing of what a cell says
+itself; lines that another version of llama.cpp writes otherwise are left out.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ _WORDS = {
     "architecture": re.compile(r"^print_info: arch += (\S+)\s*$", re.MULTILINE),
     "file_type": re.compile(r"^print_info: file type += (\S.*?)\s*$", re.MULTILINE),
 }
+_DEVICE = re.compile(r"^ *Device \d+: (.+?), (?:compute capability|gfx)", re.MULTILINE)
+_CACHE = re.compile(r"^llama_kv_cache: size = .*, K \((\w+)\): .*, V \((\w+)\): ", re.MULTILINE)
+_SEQUENCES = re.compile(r"^llama_context: n_seq_max += (\d+)\s*$", re.MULTILINE)
 _DUMPED = re.compile(r"^llama_model_loader: - kv +\d+:", re.MULTILINE)
 _SYNTHETIC = re.compile(r"^llama_model_loader: - kv +\d+: +pti_bench\.synthetic bool += true\s*$", re.MULTILINE)
 
@@ -57,10 +60,31 @@ class Loaded:
     """Whether its file says that its weights are random; None where the log does not list what the file says."""
 
 
-def models_loaded(content: bytes) -> tuple[Loaded, ...]:
-    """Every model that the log, a gzip file's content, tells of, in order. Raises what unpacking raises."""
-    parts = unpacked(content).decode("utf-8", "replace").split(_BEGINS)[1:]
-    return tuple(map(_loaded, parts))
+@dataclass(frozen=True, slots=True)
+class EngineLog:
+    """What one log tells; what it does not tell is empty."""
+
+    models: tuple[Loaded, ...] = ()
+    """Every model that was loaded, in order."""
+    devices: frozenset[str] = frozenset()
+    """GPUs, as their driver calls them."""
+    caches: frozenset[tuple[str, str]] = frozenset()
+    """Formats of keys and values of the contexts."""
+    sequences: frozenset[int] = frozenset()
+    """How many sequences contexts were made for."""
+
+
+NOTHING = EngineLog()
+
+
+def engine_log(content: bytes) -> EngineLog:
+    """Of a gzip file's content. Raises what unpacking raises."""
+    text = unpacked(content).decode("utf-8", "replace")
+    return EngineLog(
+        tuple(map(_loaded, text.split(_BEGINS)[1:])), frozenset(_DEVICE.findall(text)),
+        frozenset((keys, values) for keys, values in _CACHE.findall(text)),
+        frozenset(map(int, _SEQUENCES.findall(text))),
+    )  # fmt: skip
 
 
 def _loaded(text: str) -> Loaded:

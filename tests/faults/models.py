@@ -7,17 +7,25 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.records.identity import stored_id
-from tests.faults.records import H200, LOOKUP, PACKED, PROFILE, fault
+from tests.faults.records import H200, LOOKUP, MTP, PACKED, PROFILE, fault
 from tests.faults.served import SERVED
 from tests.faults.sharp import SHARP
 from tests.faults.stored import OF_RUNS, Record
 
-TOGETHER, TRIAL, COUNTED = "9506be55b742", "ae31f4d33160", "55c3b159dcff"
-"""Four streams of the 27B shape, whose weights are random; a build on trial; the counters of a decode of that shape."""
+TOGETHER, TRIAL, COUNTED, NARROW = "9506be55b742", "ae31f4d33160", "55c3b159dcff", "90ba3d23f127"
+"""Two streams of the 27B shape, whose weights are random; a build on trial; the counters of a decode of that shape; two
+streams of a small model on a GPU."""
 
 
 def _model(record: Record, **values: Any) -> None:
     record.facts["model"] |= values
+
+
+def _named_anew(record: Record) -> None:
+    """By the id of what the configuration says."""
+    made = stored_id(record.config, record.env["engine"]["build"], record.facts["model"]["sha256"])
+    assert made is not None
+    record.cell = made
 
 
 def _without_log(edit: Callable[[Record], None]) -> Callable[[Record], None]:
@@ -88,6 +96,29 @@ def _(record: Record) -> None:
     record.log = gzip.compress(text)
 
 
+@fault("the GPU of the provenance is another than llama.cpp found", TOGETHER, "machine")
+def _(record: Record) -> None:
+    record.env["machine"]["gpus"][0]["name"] = "AMD Instinct MI50"
+
+
+@fault("all contexts cached in eight bits, by configuration and facts", NARROW, "contexts")
+def _(record: Record) -> None:
+    record.config["engine"] |= {"type_k": "q8_0", "type_v": "q8_0"}
+    for facts in record.facts["engine"].values():
+        facts |= {"type_k": "q8_0", "type_v": "q8_0"}
+    _named_anew(record)
+
+
+@fault("the treatment's context held eight sequences", NARROW, "contexts")
+def _(record: Record) -> None:
+    record.facts["engine"]["treatment"]["n_seq_max"] = 8
+
+
+@fault("rejected tokens were forgotten in a way that failed its probe", MTP, "rollback")
+def _(record: Record) -> None:
+    record.facts["rollback"]["strategy"] = "rewind"
+
+
 # Controls that nobody asked for.
 
 
@@ -100,9 +131,7 @@ def _never_asked(record: Record, setting: str, *arms: str) -> None:
             if name in record.tables:
                 rows = record.tables[name]
                 rows.loc[rows["run"] == run, "run"] = place
-    made = stored_id(record.config, record.env["engine"]["build"], record.facts["model"]["sha256"])
-    assert made is not None
-    record.cell = made
+    _named_anew(record)
 
 
 @fault("nobody asked for A/A", SHARP, "again")

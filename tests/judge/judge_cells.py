@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from bench.judge.measure.case import Case
-from bench.records.engine_log import Loaded
+from bench.records.engine_log import NOTHING, EngineLog
 from bench.records.rows import TABLES, Draw, Emit, Round, Run, Step, columns
 from pti_loop.parameters import declare, resolve
 
@@ -36,7 +36,7 @@ class Cell:
     machine: str = "box"
     cell: str = "0123456789ab"
     note: str = ""
-    loaded: tuple[Loaded, ...] = ()
+    log: EngineLog = NOTHING
     env: dict[str, Any] = field(default_factory=lambda: {
         "machine": {"name": "box", "cpu": "toy", "gpus": []}, "engine": {"build": "b1", "llama_cpp_commit": "c1"},
         "time_utc": "2026-07-01T00:00:00Z"})  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.records.cells import StoredCell, read_cell, whole_cells
-from bench.records.engine_log import Loaded, models_loaded
+from bench.records.engine_log import EngineLog, Loaded, engine_log
 
 REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
 LINES = """llama_model_loader: loaded meta data with 3 key-value pairs and 5 tensors from a.gguf (version GGUF V3)
@@ -29,8 +29,12 @@ def packed(text: str) -> bytes:
     return gzip.compress(text.encode())
 
 
+def models(content: bytes) -> tuple[Loaded, ...]:
+    return engine_log(content).models
+
+
 def test_every_number_has_the_width_of_its_last_digit() -> None:
-    (found,) = models_loaded(packed(LINES))
+    (found,) = models(packed(LINES))
     assert found.words == {"architecture": "qwen35", "file_type": "Q4_K - Medium"}
     assert found.numbers == {
         "n_layer": (12, 12), "n_vocab": (1000, 1000), "n_params": (pytest.approx(2.295e9), pytest.approx(2.305e9)),
@@ -46,20 +50,20 @@ def test_every_number_has_the_width_of_its_last_digit() -> None:
      ("1.05 T", 1.045e12, 1.055e12)],
 )  # fmt: skip
 def test_a_number_of_weights_in_every_unit(told: str, least: float, most: float) -> None:
-    (found,) = models_loaded(packed(LINES.replace("2.30 B", told)))
+    (found,) = models(packed(LINES.replace("2.30 B", told)))
     assert found.numbers["n_params"] == (pytest.approx(least), pytest.approx(most))
 
 
 def test_each_loading_is_a_model_of_its_own_and_a_log_without_one_tells_of_none() -> None:
     other = LINES.replace("= 12\n", "= 7\n").replace("bool             = true", "bool             = false")
-    first, second = models_loaded(packed("ggml: lines before\n" + LINES + other))
+    first, second = models(packed("ggml: lines before\n" + LINES + other))
     assert (first.numbers["n_layer"], second.numbers["n_layer"]) == ((12, 12), (7, 7))
     assert (first.synthetic, second.synthetic) == (True, False)
-    assert models_loaded(packed("srv  llama_server: initializing ...\n")) == ()
+    assert models(packed("srv  llama_server: initializing ...\n")) == ()
 
 
 def test_what_another_version_does_not_print_is_left_out() -> None:
-    (found,) = models_loaded(packed(LINES.splitlines(keepends=True)[0]))
+    (found,) = models(packed(LINES.splitlines(keepends=True)[0]))
     assert found == Loaded({}, {}, None)
 
 
@@ -68,15 +72,32 @@ def test_the_logs_of_the_reference_tell_what_the_headers_of_the_files_said() -> 
     for folder in whole_cells(REFERENCE):
         cell = read_cell(folder)
         assert isinstance(cell, StoredCell)
-        if not cell.loaded:
+        if not cell.log.models:
             continue
         seen += 1
-        model, first = cell.facts["model"], cell.loaded[0]
+        model, first = cell.facts["model"], cell.log.models[0]
         if first.words["file_type"] == "F16":  # the copy of a head on F16 weights came first
-            first = cell.loaded[1]
+            first = cell.log.models[1]
         for name, (least, most) in first.numbers.items():
             assert least <= model[name] <= most, (folder, name)
         assert model["description"].endswith(first.words["file_type"])
         assert model["architecture"] == first.words["architecture"]
         assert model["synthetic"] is first.synthetic
+        assert cell.log.devices == {gpu["name"] for gpu in cell.env["machine"]["gpus"]}
+        held = [one for one in (cell.facts.get("engine") or {}).values() if one]
+        assert {(one["type_k"], one["type_v"]) for one in held} <= cell.log.caches
+        assert {one["n_seq_max"] for one in held} <= cell.log.sequences
     assert seen > 60
+
+
+def test_devices_and_contexts_of_a_log() -> None:
+    text = """ggml_cuda_init: found 2 CUDA devices (Total VRAM: 10 MiB):
+  Device 0: NVIDIA H200, compute capability 9.0, VMM: yes, VRAM: 143155 MiB
+  Device 1: AMD Instinct MI50, gfx906:sramecc+:xnack- (0x906), VMM: no, Wave Size: 64
+llama_context: n_seq_max             = 1
+llama_kv_cache: size =   11.25 MiB (   512 cells,  30 layers,  1/1 seqs), K (f16):    5.62 MiB, V (q8_0):    5.62 MiB
+llama_context: n_seq_max             = 12
+"""
+    found = engine_log(packed(text))
+    assert found == EngineLog((), frozenset({"NVIDIA H200", "AMD Instinct MI50"}), frozenset({("f16", "q8_0")}),
+                              frozenset({1, 12}))  # fmt: skip

@@ -48,8 +48,8 @@ INVARIANTS = (
               "than verified than drafted, rounds numbered from 0, parts of a round within its total", EVERY),
     Invariant("id", "inputs:id_is_the_hash", "the cell is called by the hash of its configuration, weights and build",
               EVERY),
-    Invariant("machine", "inputs:machines_agree", "folder, configuration and provenance name one machine, and layers "
-              "on a GPU had a GPU", EVERY),
+    Invariant("machine", "inputs:machines_agree", "folder, configuration and provenance name one machine, layers on "
+              "a GPU had a GPU, and llama.cpp's log names no other", EVERY),
     Invariant("name", "inputs:name_is_made", "a machine's name that ends as made ones do is made of its processor and "
               "GPU; this warns, since names may be given", EVERY, WARNING),
     Invariant("commit", "inputs:builds_agree", "every context was made by the build that the provenance names", EVERY),
@@ -64,6 +64,10 @@ INVARIANTS = (
               "name and its contexts: a step reads no more than the tensors have", EVERY),
     Invariant("loaded", "model:model_is_the_logs", "the model is the one that llama.cpp's log of the cell tells of",
               EVERY),
+    Invariant("contexts", "model:contexts_are_the_logs", "every context caches in a format, and holds a number of "
+              "sequences, that some context of llama.cpp's log does", EVERY),
+    Invariant("rollback", "settings:rollback_was_seen", "the way in which rejected tokens were forgotten passed its "
+              "probe"),
     Invariant("seconds", "settings:seconds_cover_the_runs", "the windows of all runs lie within the time that the cell "
               "took, and so does the time from the first to the last", TIMED),
     Invariant("prompts", "settings:prompts_as_configured", "a prompt has as many tokens in every run, and no more than "

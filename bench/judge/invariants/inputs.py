@@ -44,6 +44,9 @@ def machines_agree(case: Case) -> str | None:
     offloaded = [facts.get("layers_offloaded") for facts in ((cell.facts.get("engine") or {}).values()) if facts]
     if any([*offloaded, model.get("layers_offloaded")]) and "gpus" in about and not about["gpus"]:
         return "layers were offloaded, and the machine has no GPU"
+    known = {str(gpu.get("name")) for gpu in about.get("gpus") or []}
+    if "gpus" in about and (other := sorted(cell.log.devices - known)):
+        return f"llama.cpp found the GPU {other[0]}, and env.json lists {', '.join(sorted(known)) or 'none'}"
     return None
 
 

@@ -51,11 +51,25 @@ def model_fits_itself(case: Case) -> str | None:
 
 def model_is_the_logs(case: Case) -> str | None:
     """One of the models that the log tells of is the one that facts.json describes."""
-    model, loaded = case.cell.facts.get("model") or {}, case.cell.loaded
+    model, loaded = case.cell.facts.get("model") or {}, case.cell.log.models
     if not model or not loaded:
         return None
     contradictions = [_against(model, one) for one in loaded]
     return None if None in contradictions else contradictions[0]
+
+
+def contexts_are_the_logs(case: Case) -> str | None:
+    """Every context has a format of its cache, and a number of sequences, that some context of the log has."""
+    log = case.cell.log
+    for arm, own in (case.cell.facts.get("engine") or {}).items():
+        cache, held = ((own or {}).get("type_k"), (own or {}).get("type_v")), (own or {}).get("n_seq_max")
+        if None not in cache and log.caches and cache not in log.caches:
+            told = ", ".join("/".join(one) for one in sorted(log.caches))
+            return f"the context of {arm} caches {cache[0]}/{cache[1]}, and llama.cpp made contexts that cache {told}"
+        if held is not None and log.sequences and held not in log.sequences:
+            told = ", ".join(map(str, sorted(log.sequences)))
+            return f"the context of {arm} holds {held} sequences, and llama.cpp made contexts for {told}"
+    return None
 
 
 def _against(model: Facts, log: Loaded) -> str | None:

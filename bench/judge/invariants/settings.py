@@ -38,6 +38,17 @@ def settings_as_configured(case: Case) -> str | None:
     return None
 
 
+def rollback_was_seen(case: Case) -> str | None:
+    """The way in which rejected tokens were forgotten passed its probe."""
+    told = case.cell.facts.get("rollback") or {}
+    used, tried = told.get("strategy"), told.get("tried")
+    if not used or not isinstance(tried, list) or not tried:
+        return None
+    if any(one.get("strategy") == used and one.get("passed") for one in tried):
+        return None
+    return f"rejected tokens were forgotten by {used}, which no probe saw restore the state"
+
+
 def facts_fit(case: Case) -> str | None:
     """A bandwidth that is its quickest reading."""
     speed = case.cell.facts.get("bandwidth") or {}

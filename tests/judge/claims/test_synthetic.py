@@ -104,8 +104,8 @@ def test_every_row_and_every_page_shows_the_mark(tmp_path: Path) -> None:
     pair = {"tool": "llama-bench", "width": 1, "tok_s": 20.0, "ours_tok_s": 20.5}
     profile.facts["peers"] = [pair, {**pair, "ours_tok_s": 21.0}]
     profile.facts["memory_by_streams"] = [
-        {"streams": n, "n_ctx": 512, "kv_bytes": 512_000 * n, "state_bytes": 0, "measured_bytes": n, "per_stream_bytes": 1}
-        for n in (1, 2)
+        {"streams": n, "n_ctx": 512, "kv_bytes": 512_000 * n, "state_bytes": 0, "measured_bytes": n,
+         "per_stream_bytes": 1} for n in (1, 2)
     ]
     findings = judge([guess_cell(change=mark), profile])
     checked = 0

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bench.judge.invariants import model
-from bench.records.engine_log import Loaded
+from bench.judge.invariants import inputs, model, settings
+from bench.records.engine_log import EngineLog, Loaded
 from tests.judge.judge_cells import Cell, case_of, guess_cell
 
 MODEL = {"name": "toy", "sha256": "ab", "architecture": "llama", "description": "llama 1B Q4_1", "quantization": "Q4_1",
@@ -178,7 +178,7 @@ OTHER = Loaded({"n_layer": (3, 3)}, {"architecture": "bert", "file_type": "F16"}
 
 def logged(*loaded: Loaded, **values: Any) -> str | None:
     cell = cell_of(**values)
-    cell.__dict__["loaded"] = loaded
+    cell.__dict__["log"] = EngineLog(loaded)
     return model.model_is_the_logs(case_of(cell))
 
 
@@ -198,3 +198,54 @@ def test_one_of_the_models_of_the_log_is_the_cells() -> None:
         "llama.cpp loaded random weights, and facts.json says synthetic False")  # fmt: skip
     assert logged(Loaded({}, {}, True)) is None, "a record that says nothing of it"
     assert logged(Loaded(), synthetic=True) is None
+
+
+def contexts(log: EngineLog, **treatment: Any) -> str | None:
+    cell = cell_of()
+    cell.__dict__["log"] = log
+    cell.facts["engine"]["treatment"].update(treatment)
+    return model.contexts_are_the_logs(case_of(cell))
+
+
+def test_contexts_are_among_those_of_the_log() -> None:
+    log = EngineLog(caches=frozenset({("f16", "f16"), ("q8_0", "f16")}), sequences=frozenset({1, 4}))
+    assert contexts(log) is None and contexts(EngineLog()) is None
+    assert contexts(log, type_k="q8_0", n_seq_max=4) is None
+    assert contexts(log, type_v="q8_0") == (
+        "the context of treatment caches f16/q8_0, and llama.cpp made contexts that cache f16/f16, "
+        "q8_0/f16")  # fmt: skip
+    assert contexts(log, n_seq_max=3) == (
+        "the context of treatment holds 3 sequences, and llama.cpp made contexts for 1, 4")  # fmt: skip
+    assert contexts(log, type_k=None, n_seq_max=None) is None
+    assert contexts(EngineLog(sequences=frozenset({2}))) is not None
+    assert contexts(EngineLog(caches=frozenset({("f16", "f16")})), n_seq_max=3) is None
+
+
+@pytest.mark.parametrize(
+    ("devices", "gpus", "told"),
+    [
+        ((), [{"name": "A"}], None), (("A",), [{"name": "A"}, {"name": "B"}], None),
+        (("A", "C"), [{"name": "A"}, {"name": "B"}], "llama.cpp found the GPU C, and env.json lists A, B"),
+        (("A",), [], "llama.cpp found the GPU A, and env.json lists none"), (("A",), None, None),
+    ],
+)  # fmt: skip
+def test_gpus_of_the_log_are_those_of_the_machine(devices: tuple[str, ...], gpus: Any, told: str | None) -> None:
+    cell = cell_of()
+    cell.__dict__["log"] = EngineLog(devices=frozenset(devices))
+    cell.env["machine"] = {"name": "box"} | ({} if gpus is None else {"gpus": gpus})
+    assert inputs.machines_agree(case_of(cell)) == told
+
+
+@pytest.mark.parametrize(
+    ("used", "tried", "wrong"),
+    [
+        ("rewind", [("rewind", True)], False), ("rewind", [("rewind", False)], True),
+        ("snapshots", [("rewind", False), ("snapshots", True)], False),
+        ("snapshots", [("rewind", True), ("checkpoint", True)], True), ("rewind", [], False), (None, [], False),
+    ],
+)  # fmt: skip
+def test_a_rollback_passed_its_probe(used: str | None, tried: list[tuple[str, bool]], wrong: bool) -> None:
+    cell = cell_of()
+    cell.facts["rollback"] = {"strategy": used, "tried": [{"strategy": name, "passed": one} for name, one in tried]}
+    told = f"rejected tokens were forgotten by {used}, which no probe saw restore the state" if wrong else None
+    assert settings.rollback_was_seen(case_of(cell)) == told
