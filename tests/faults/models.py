@@ -15,6 +15,8 @@ from tests.faults.stored import OF_RUNS, Record
 TOGETHER, TRIAL, COUNTED, NARROW = "9506be55b742", "ae31f4d33160", "55c3b159dcff", "90ba3d23f127"
 """Two streams of the 27B shape, whose weights are random; a build on trial; the counters of a decode of that shape; two
 streams of a small model on a GPU."""
+TWIN, HOT = "e15b68e3f20d", "1a0a290e3bf7"
+"""A drafter of the same weights, smaller; copies of one answer at temperature 0.8."""
 
 
 def _model(record: Record, **values: Any) -> None:
@@ -162,3 +164,102 @@ def _(record: Record) -> None:
 @fault("nobody asked for right guesses", SHARP, "oracle")
 def _(record: Record) -> None:
     _never_asked(record, "control_blocks", "sabotage", "oracle")
+
+
+# What was configured, what contexts say of it, and what was measured beside the runs.
+
+
+def _told(record: Record, **values: Any) -> None:
+    """Settings of the engine in the configuration alone, under the id that this gives."""
+    record.config["engine"] |= values
+    _named_anew(record)
+
+
+@fault("a context of eight times the length", NARROW, "settings")
+def _(record: Record) -> None:
+    _told(record, n_ctx=4096)
+
+
+@fault("prompts behind other text that no context has room for", NARROW, "settings")
+def _(record: Record) -> None:
+    record.config["depth"] = 4096
+    _named_anew(record)
+
+
+@fault("attention of another kind", NARROW, "settings")
+def _(record: Record) -> None:
+    _told(record, flash_attn="off")
+
+
+@fault("no layer was to be offloaded", NARROW, "settings")
+def _(record: Record) -> None:
+    _told(record, n_gpu_layers=0)
+
+
+@fault("tokens were to be drawn on the device", NARROW, "settings")
+def _(record: Record) -> None:
+    _told(record, sampler="device")
+
+
+@fault("weights were to stay in the file's order", "a7005ec798c2", "settings")
+def _(record: Record) -> None:
+    _told(record, repack=False)
+
+
+@fault("decodes were to be split after each token", NARROW, "settings")
+def _(record: Record) -> None:
+    _told(record, n_ubatch=1)
+
+
+@fault("the memory was read by more threads than decode", LOOKUP, "once")
+def _(record: Record) -> None:
+    record.facts["bandwidth"]["threads"] = 64
+
+
+@fault("the treatment took less memory than its context has", NARROW, "model")
+def _(record: Record) -> None:
+    record.facts["memory"]["treatment"]["kv_bytes"] //= 4
+
+
+@fault("a drafter of other weights than any that was loaded", TWIN, "loaded")
+def _(record: Record) -> None:
+    record.facts["drafter"]["n_params"] = 1_000_000
+
+
+@fault("no rounding of F16 weights is so coarse", SHARP, "f16")
+def _(record: Record) -> None:
+    record.facts["sharp"]["noise"]["logit_gap"] = 4.0
+
+
+@fault("the F16 file has ten times its weights", SHARP, "f16")
+def _(record: Record) -> None:
+    record.facts["sharp"]["bytes"] *= 10
+
+
+@fault("the noise was measured at more positions than answers have", TOGETHER, "replays")
+def _(record: Record) -> None:
+    record.facts["noise"]["positions"] = 10**6
+
+
+@fault("draws above temperature 0 by whoever takes the likeliest", HOT, "temperature")
+def _(record: Record) -> None:
+    record.facts["process"]["draws"] = "argmax"
+
+
+# Builds and settings on trial.
+
+
+@fault("the limit of power was read for the treatment alone", TRIAL, "limits")
+def _(record: Record) -> None:
+    runs = record.tables["runs"]
+    runs.loc[record.mask("runs", "baseline"), "power_cap_w"] = float("nan")
+
+
+@fault("arms of two processes are said to share one", TRIAL, "waiting")
+def _(record: Record) -> None:
+    del record.facts["sides"]
+
+
+@fault("a build on trial is called by the name of the usual one", TRIAL, "trial")
+def _(record: Record) -> None:
+    record.config["treatment"]["declaration"]["words"] = "build stock"

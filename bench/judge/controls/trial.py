@@ -63,8 +63,11 @@ def one_difference(case: Case) -> Control:
 def waiting(case: Case) -> Control:
     """The process of the arm that waits takes no CPU time beside the one that is timed."""
     idle = arrays(case.cell.runs)["idle_cpus"].astype(float)
+    apart = case.cell.facts.get("sides")
+    if np.isfinite(idle).any() and not apart:
+        return Control("waiting", VOID, "a waiting arm's process was watched, and facts.json says that there was none; "
+                       f"{rerun(case.cell)}")  # fmt: skip
     if not np.isfinite(idle).any():
-        apart = case.cell.facts.get("sides")
         return Control("waiting", WARNING if apart else OK, "what the waiting arm's process took was not recorded"
                        if apart else "both arms share one process, and take turns in it")  # fmt: skip
     most = float(np.nanmax(idle))
@@ -78,7 +81,9 @@ def limits(case: Case) -> list[Control]:
     """The control of any contrast: both arms ran under the same limit of power, where a driver told it."""
     caps = {arm: _known(case, "power_cap_w", arm) for arm in ("baseline", "treatment")}
     if not all(map(len, caps.values())):
-        return []
+        read = [arm for arm, values in caps.items() if len(values)]
+        return [Control("limits", VOID, f"the limit of power was read for the {read[0]} alone, so that it may be on "
+                        f"trial, too; {rerun(case.cell)}")] if read else []  # fmt: skip
     base, mine = (float(np.median(values)) for values in caps.values())
     both = np.concatenate(list(caps.values()))
     if abs(np.log(mine / base)) > CAP:

@@ -57,7 +57,8 @@ INVARIANTS = (
               "bandwidth, grades"),
     Invariant("settings", "settings:settings_as_configured", "plain decoding's contexts have the settings that were "
               "configured and one sequence, and the treatment's holds its streams"),
-    Invariant("once", "settings:facts_fit", "the bandwidth is the quickest that was read", EVERY),
+    Invariant("once", "settings:facts_fit", "the bandwidth is the quickest that was read, by the threads that decode",
+              EVERY),
     Invariant("configured", "model:model_is_configured", "name and weights of the model, and whether these are random, "
               "are those of cell.yaml", EVERY),
     Invariant("model", "model:model_fits_itself", "bytes, weights, layers and caches of the model fit each other, its "

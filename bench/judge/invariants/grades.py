@@ -47,6 +47,10 @@ def replays_fit(case: Case) -> str | None:
     if float(noise.get("disagreements") or 0) > float(noise.get("positions") or 0):
         return f"the noise has {noise['disagreements']} disagreements at {noise.get('positions')} positions"
     full = int(case.cell.config.get("n_predict") or 0) if "schema" in case.cell.config else 0
+    prompts = int((case.cell.config.get("measure") or {}).get("noise_prompts") or 0)
+    if full and prompts and int(noise.get("positions") or 0) > prompts * full:
+        return (f"the noise was measured at {noise['positions']} positions, and {prompts} answers of {full} tokens "
+                "were to be replayed for it")  # fmt: skip
     kind, ends = "cdf_distance" if case.temperature else "logit_gap", bool(case.runs.ends)
     for row in case.cell.facts.get("lossless") or []:
         about = f"the answer to '{row.get('prompt')}' ({row.get('arm')}, seed {row.get('seed')})"

@@ -87,11 +87,35 @@ def difference_is_told(case: Case) -> str | None:
         listed = ", ".join(values) or "nothing"
         return f"cell.yaml says that {told.get('key') or 'nothing'} is on trial, and lists {listed}"
     other = case.cell.env.get("treatment") or {}
+    if wrong := _told_otherwise(values, told, case.cell.config.get("engine") or {}):
+        return wrong
     if "build" not in values:
         return "env.json has a build of the treatment's own, which is not on trial" if other else None
     if values["build"] != other.get("build"):
         return f"build {values['build']} is on trial, and env.json describes {other.get('build') or 'none'}"
     return not_its_files(other)
+
+
+def _told_otherwise(values: Mapping[str, Any], told: Mapping[str, str], engine: Mapping[str, Any]) -> str | None:
+    """The words of a setting on trial against its value; those of a build are made of what it is called."""
+    if "build" in values:
+        made = f"build {told.get('became')}"
+        return None if told.get("words") == made else f"cell.yaml says {made}, and calls it '{told.get('words')}'"
+    if any("/" in str(value) for value in values.values()):
+        return None
+    became = ", ".join(dict.fromkeys(map(_word, values.values())))
+    key = ", ".join(values)
+    for name, made in (("became", became), ("words", f"{key}={became}")):
+        if told.get(name) not in (made, None) and all(values.values()):
+            return f"cell.yaml says that {key} became {became}, and calls it '{told[name]}'"
+    was = [engine.get(name) for name in values]
+    if None not in was and (made := ", ".join(dict.fromkeys(map(_word, was)))) != told.get("was", made):
+        return f"cell.yaml says that {key} was {made}, and calls it '{told['was']}'"
+    return None
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def not_its_files(engine: Mapping[str, Any]) -> str | None:

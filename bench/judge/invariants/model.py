@@ -54,8 +54,11 @@ def model_is_the_logs(case: Case) -> str | None:
     model, loaded = case.cell.facts.get("model") or {}, case.cell.log.models
     if not model or not loaded:
         return None
-    contradictions = [_against(model, one) for one in loaded]
-    return None if None in contradictions else contradictions[0]
+    for own in (model, case.cell.facts.get("drafter") or {}):
+        contradictions = [_against(own, one, own is model) for one in loaded]
+        if None not in contradictions:
+            return contradictions[0]
+    return None
 
 
 def contexts_are_the_logs(case: Case) -> str | None:
@@ -72,7 +75,7 @@ def contexts_are_the_logs(case: Case) -> str | None:
     return None
 
 
-def _against(model: Facts, log: Loaded) -> str | None:
+def _against(model: Facts, log: Loaded, is_target: bool = True) -> str | None:
     for name, (least, most) in log.numbers.items():
         own = model.get(name)
         if own is not None and not least <= float(own) <= most:
@@ -83,7 +86,7 @@ def _against(model: Facts, log: Loaded) -> str | None:
         own = model.get(name)
         if own and word and not str(own).endswith(word):
             return f"llama.cpp loaded a model of {name} {word}, and facts.json has {own}"
-    if log.synthetic is not None and bool(model.get("synthetic", log.synthetic)) != log.synthetic:
+    if is_target and log.synthetic is not None and bool(model.get("synthetic", log.synthetic)) != log.synthetic:
         known = "random weights" if log.synthetic else "weights that nobody drew"
         return f"llama.cpp loaded {known}, and facts.json says synthetic {model['synthetic']}"
     return None
@@ -154,6 +157,11 @@ def _caches(model: Facts, facts: Facts) -> str | None:
     held = [(arm, (facts.get("engine") or {}).get(arm) or {}, 1) for arm in ("baseline", "again")]
     held += [(f"{row.get('streams')} streams", row, int(row.get("streams") or 1))
              for row in facts.get("memory_by_streams") or []]  # fmt: skip
+    for arm, kept in (facts.get("memory") or {}).items():
+        own = (facts.get("engine") or {}).get(arm) or {}
+        for name in ("kv_bytes", "state_bytes"):
+            if None not in (kept.get(name), own.get(name)) and kept[name] != own[name]:
+                return f"the context of {arm} holds {name} {own[name]}, and {kept[name]} by its memory"
     for who, own, streams in held:
         made = {"kv_bytes": per_token * int(own.get("n_ctx") or 0) * (streams if "streams" in own else 1),
                 "state_bytes": state * streams * (1 + int(own.get("snapshots") or 0))}  # fmt: skip

@@ -19,6 +19,8 @@ GUESSES = ("round", "depth", "position", "guess", "drawn")
 WORK = ("window_decodes", "window_tokens", "beside_window_tokens")
 """What contexts counted of a run."""
 
+GREEDY = "argmax"
+"""What draws at temperature 0."""
 ALWAYS = 3
 """The first schema whose every contrast decodes a carried prompt."""
 
@@ -77,6 +79,9 @@ def nothing_is_carried_over(case: Case) -> str | None:
 def collisions_fit(case: Case) -> str | None:
     """A probability for every draw above temperature 0, none at it."""
     table = case.runs
+    by = (case.cell.facts.get("process") or {}).get("draws")
+    if by is not None and (by == GREEDY) != (case.temperature == 0):
+        return f"tokens were drawn by '{by}', and the temperature is {case.temperature:g}"
     known = ~np.isnan(table.draws["collision"].astype(float))
     if case.temperature == 0 and known.any():
         return "draws have a collision probability, which there is none of at temperature 0"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +13,12 @@ from bench.judge.measure.tokens import arrays
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
 
-ASKED = ("type_k", "type_v", "threads", "kv_unified")
+ASKED = ("type_k", "type_v", "threads", "kv_unified", "sampler", "repack")
 """Settings that a context has as they are asked for; others it may fit to its model or its memory."""
+ROOM = 256
+"""Tokens by which a context may be longer than it was asked for."""
+SWITCHED = {"on": ("on", "enabled"), "off": ("off", "disabled")}
+"""What a context says of a switch that was asked for."""
 WIDENED = " as "
 """In the name of a quantization whose engine has caches of its own choice."""
 SLACK = 1.001
@@ -30,11 +35,29 @@ def settings_as_configured(case: Case) -> str | None:
         for name in ASKED:
             if asked.get(name) and own.get(name) is not None and own[name] != asked[name]:
                 return f"the context of {arm} has {name}={own[name]}, and {name}={asked[name]} was configured"
+        if told := _fitted(arm, own, asked, int(config.get("depth") or 0)):
+            return told
         if own.get("n_seq_max", 1) != 1:
             return f"the context of {arm} holds {own['n_seq_max']} sequences, and plain decoding's holds one"
     held, streams = (engines.get("treatment") or {}).get("n_seq_max"), int(config.get("streams") or 1)
     if held is not None and held < streams:
         return f"the treatment's context holds {held} sequences, and {streams} streams were decoded in it"
+    return None
+
+
+def _fitted(arm: str, own: Mapping[str, Any], asked: Mapping[str, Any], depth: int) -> str | None:
+    """Settings that a context fits to its model: it is as long as was asked for, or a little longer, and no wider."""
+    length, wanted = own.get("n_ctx"), asked.get("n_ctx")
+    if length and wanted and not wanted + depth <= length < wanted + depth + ROOM:
+        return f"the context of {arm} has {length} tokens, and n_ctx={wanted + depth} was configured"
+    for name in ("n_batch", "n_ubatch"):
+        if own.get(name) and asked.get(name) and own[name] != min(asked[name], length or asked[name]):
+            return f"the context of {arm} has {name}={own[name]}, and {name}={asked[name]} was configured"
+    switch, told = asked.get("flash_attn"), own.get("flash_attn")
+    if switch in SWITCHED and told is not None and str(told) not in SWITCHED[switch]:
+        return f"the context of {arm} has flash_attn={told}, and flash_attn={switch} was configured"
+    if asked.get("n_gpu_layers") == 0 and own.get("layers_offloaded"):
+        return f"the context of {arm} has {own['layers_offloaded']} layers offloaded, and none was to be"
     return None
 
 
@@ -50,8 +73,10 @@ def rollback_was_seen(case: Case) -> str | None:
 
 
 def facts_fit(case: Case) -> str | None:
-    """A bandwidth that is its quickest reading."""
-    speed = case.cell.facts.get("bandwidth") or {}
+    """A bandwidth that is its quickest reading, of as many threads as decode where it is a processor's."""
+    speed, threads = case.cell.facts.get("bandwidth") or {}, (case.cell.config.get("engine") or {}).get("threads")
+    if speed.get("cache_bytes") and threads and speed.get("threads") not in (None, threads):
+        return f"the memory was read by {speed['threads']} threads, and {threads} decode"
     read, repeats = speed.get("read_gb_s"), speed.get("repeats")
     if read and repeats and not max(repeats) / SLACK <= read <= max(repeats) * SLACK:
         return f"the memory is said to read {read:.1f} GB/s, and the quickest reading is {max(repeats):.1f}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.judge.invariants.model import HEAD_BYTES, WORD_BYTES
 from bench.judge.invariants.plan import SEEDS
 from bench.judge.measure.lossless import said
 from bench.judge.measure.sharp import GRADED, LEFT_OUT, SAME
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 Answer = tuple[str, str, int, int]
 """Arm, prompt, place among the answers, seed."""
+MOST_NOISE = 1.0
+"""Logits: 0.04 is the most that a change of width was seen to move on F16 weights."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _WIDE = re.compile(r"^(B?F16|F32|F64)$| as ")
 """Names of quantizations that are none, and of those that an engine widens."""
@@ -69,8 +72,15 @@ def _file(stored: Mapping[str, Any], model: Mapping[str, Any]) -> str | None:
     least = 2 * int(model.get("n_params") or 0)
     if least and size < least:
         return f"the file of F16 weights has {size:.0f} bytes, and the model's parameters take {least}"
-    if not (stored.get("noise") or {}).get("positions"):
+    most = 2 * least + WORD_BYTES * int(model.get("n_vocab") or 0) + HEAD_BYTES
+    if least and size > most:
+        return f"the file of F16 weights has {size:.0f} bytes, and parameters of four bytes would take {most}"
+    noise = stored.get("noise") or {}
+    if not noise.get("positions"):
         return "the grade on F16 weights lacks the noise between shapes of a decode"
+    if float(noise.get("logit_gap") or 0) > MOST_NOISE:
+        return (f"the shape of a decode is said to move a gap by {float(noise['logit_gap']):.2g} logits on F16 "
+                f"weights, and no rounding of them moves it by {MOST_NOISE:g}")  # fmt: skip
     return None
 
 

@@ -120,10 +120,13 @@ def test_a_made_name_is_of_its_parts() -> None:
     assert said(inputs.name_is_made, about("amd-epyc-2c", gpus=[{"name": "H200"}])) is not None
 
 
-def trial(values: dict[str, Any], key: str, other: dict[str, Any] | None = None) -> str | None:
+def trial(values: dict[str, Any], key: str, other: dict[str, Any] | None = None, **told: str) -> str | None:
     def change(cell: Cell) -> None:
+        became = ", ".join(str(value) for value in values.values())
+        words = f"build {became}" if "build" in values else f"{', '.join(values)}={became}"
+        cell.config["engine"] |= {"threads": 2, "type_k": "f16"}
         cell.config.update(kind="trial", treatment={"engine": values, "declaration": {
-            "key": key, "was": "a", "became": "b", "words": "w"}})  # fmt: skip
+            "key": key, "was": "2", "became": became, "words": words} | told})  # fmt: skip
         if other is not None:
             cell.env["treatment"] = other
 
@@ -142,6 +145,76 @@ def test_one_setting_is_on_trial() -> None:
     assert trial({"build": "x"}, "build") == "build x is on trial, and env.json describes none"
     wrong = {"build": "x+0123456789", "libraries": {"libggml.so": "ab"}}
     assert "its libraries make x+" in str(trial({"build": "x+0123456789"}, "build", wrong))
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "told", "sentence"),
+    [
+        ({"threads": 4}, "threads", {"became": "8"}, "cell.yaml says that threads became 4, and calls it '8'"),
+        ({"threads": 4}, "threads", {"words": "more"}, "cell.yaml says that threads became 4, and calls it 'more'"),
+        ({"threads": 4}, "threads", {"was": "1"}, "cell.yaml says that threads was 2, and calls it '1'"),
+        ({"type_k": "q8_0"}, "type_k", {"was": "f16"}, None), ({"unset": 3}, "unset", {"was": "any"}, None),
+        ({"kv_unified": True}, "kv_unified", {"became": "true", "words": "kv_unified=true", "was": "false"}, None),
+        ({"server": "/a/b"}, "server", {"became": "b", "words": "server b"}, None),
+        ({"build": "x"}, "build", {"became": "packed", "words": "build packed"}, "build x is on trial, and env.json "
+         "describes none"),
+        ({"build": "x"}, "build", {"became": "packed", "words": "build stock"},
+         "cell.yaml says build packed, and calls it 'build stock'"),
+    ],
+)  # fmt: skip
+def test_what_is_on_trial_is_called_by_its_value(values: dict[str, Any], key: str, told: dict[str, str],
+                                                 sentence: str | None) -> None:  # fmt: skip
+    assert trial(values, key, None, **told) == sentence
+
+
+@pytest.mark.parametrize(
+    ("asked", "own", "told"),
+    [
+        ({"n_ctx": 512}, {"n_ctx": 512}, None), ({"n_ctx": 500}, {"n_ctx": 512}, None),
+        ({"n_ctx": 512}, {"n_ctx": 767}, None),
+        ({"n_ctx": 512}, {"n_ctx": 768}, "the context of baseline has 768 tokens, and n_ctx=512 was configured"),
+        ({"n_ctx": 513}, {"n_ctx": 512}, "the context of baseline has 512 tokens, and n_ctx=513 was configured"),
+        ({"n_batch": 2048}, {"n_batch": 512}, None), ({"n_batch": 256}, {"n_batch": 256}, None),
+        ({"n_batch": 256}, {"n_batch": 512}, "the context of baseline has n_batch=512, and n_batch=256 was configured"),
+        ({"n_ubatch": 8}, {"n_ubatch": 4}, "the context of baseline has n_ubatch=4, and n_ubatch=8 was configured"),
+        ({"flash_attn": "on"}, {"flash_attn": "enabled"}, None), ({"flash_attn": "off"}, {"flash_attn": "off"}, None),
+        ({"flash_attn": "auto"}, {"flash_attn": "disabled"}, None),
+        ({"flash_attn": "on"}, {"flash_attn": "disabled"},
+         "the context of baseline has flash_attn=disabled, and flash_attn=on was configured"),
+        ({"n_gpu_layers": 0}, {"layers_offloaded": 0}, None), ({"n_gpu_layers": -1}, {"layers_offloaded": 3}, None),
+        ({"n_gpu_layers": 0}, {"layers_offloaded": 3},
+         "the context of baseline has 3 layers offloaded, and none was to be"),
+        ({"sampler": "device"}, {"sampler": "host"},
+         "the context of baseline has sampler=host, and sampler=device was configured"),
+        ({"sampler": "device"}, {}, None),
+    ],
+)  # fmt: skip
+def test_contexts_are_as_they_were_asked_for(asked: dict[str, Any], own: dict[str, Any], told: str | None) -> None:
+    def change(cell: Cell) -> None:
+        cell.config["engine"] |= asked
+        cell.facts["engine"].pop("again")
+        cell.facts["engine"]["baseline"].update(own)
+
+    assert said(settings.settings_as_configured, change) == told
+
+
+def test_a_context_has_room_for_what_stands_before_the_prompts() -> None:
+    def deep(length: int) -> Callable[[Cell], Any]:
+        return lambda cell: (cell.config.update(depth=1000), engine("baseline", n_ctx=length)(cell),
+                             engine("again", n_ctx=length)(cell))  # fmt: skip
+
+    assert said(settings.settings_as_configured, deep(1512)) is None
+    assert said(settings.settings_as_configured, deep(512)) == (
+        "the context of baseline has 512 tokens, and n_ctx=1512 was configured")  # fmt: skip
+
+
+def test_a_processors_memory_is_read_by_the_threads_that_decode() -> None:
+    def read(threads: int | None, cache: int = 1) -> Callable[[Cell], Any]:
+        return lambda cell: cell.facts["bandwidth"].update(threads=threads, cache_bytes=cache)
+
+    assert said(settings.facts_fit, read(2)) is None and said(settings.facts_fit, read(None)) is None
+    assert said(settings.facts_fit, read(1, 0)) is None, "a card is read by one copy"
+    assert said(settings.facts_fit, read(1)) == "the memory was read by 1 threads, and 2 decode"
 
 
 @pytest.mark.parametrize(
