@@ -263,3 +263,8 @@ def _(record: Record) -> None:
 @fault("a build on trial is called by the name of the usual one", TRIAL, "trial")
 def _(record: Record) -> None:
     record.config["treatment"]["declaration"]["words"] = "build stock"
+
+
+@fault("every context decoded twice the rows that its rounds have", SHARP, "decoded")
+def _(record: Record) -> None:
+    record.tables["runs"]["window_tokens"] *= 2

@@ -50,6 +50,6 @@ FAULTS = [
                   {"step_bytes": 90000000}),
     TogetherFault("tokens of a server's model that take other bytes than elsewhere", SERVED,
                   {"kv_bytes_per_token": 11520}, others=(SERVED, "e45b4f9572a0", "e45b4f9572a0")),
-    TogetherFault("another kind of memory than the same weights have elsewhere", PACKED, {"memory": "sparse"}),
-    TogetherFault("layers that can be offloaded here alone", PACKED, {"layers_offloadable": 33}),
+    TogetherFault("weights that are random in this cell alone", SERVED, {"synthetic": True}, "configured"),
+    TogetherFault("more weights than the same file has elsewhere", PACKED, {"n_params": 140_000_000}),
 ]  # fmt: skip

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from bench.judge.measure.case import Case
 
 NAME = "weights"
-OF_THE_FILE = ("architecture", "quantization", "description", "synthetic", "n_params", "n_vocab", "n_layer",
-               "tensor_bytes", "file_bytes", "step_bytes", "state_bytes_per_sequence", "memory",
-               "layers_offloadable")  # fmt: skip
-"""What a file of weights makes of itself, as an engine reads it."""
+OF_THE_FILE = ("architecture", "quantization", "synthetic", "n_params", "n_vocab", "tensor_bytes", "file_bytes",
+               "step_bytes", "state_bytes_per_sequence")  # fmt: skip
+"""What a file's header says, whatever engine or build loads it: how many layers one counts may differ."""
 
 
 @dataclass(frozen=True, slots=True)

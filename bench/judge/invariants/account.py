@@ -71,7 +71,8 @@ def decodes_are_rounds(case: Case) -> str | None:
         return (f"run {table.run[at]} ({table.arm[at]}) has {told[at]} decodes by its rounds, and its context counted "
                 f"{runs['window_decodes'][at]:.0f}; {int(wrong.sum())} runs in all")  # fmt: skip
     rows = np.bincount(table.turns["owner"], weights=table.turns["width"], minlength=len(table.run))
-    wrong = rows > runs["window_tokens"]
+    # What is decoded beside a round is in no row of it; where nothing is, every token has its row.
+    wrong = (rows > runs["window_tokens"]) | ((table.counters["redecoded"] == 0) & (rows != runs["window_tokens"]))
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
         return (f"run {table.run[at]} ({table.arm[at]}) has {rows[at]:.0f} rows by its rounds, and its context decoded "

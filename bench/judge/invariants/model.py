@@ -46,7 +46,7 @@ def model_fits_itself(case: Case) -> str | None:
     facts = case.cell.facts
     model = facts.get("model") or {}
     return (_bytes(model) or _bits(model) or _description(model) or _layers(model, facts.get("engine") or {})
-            or _caches(model, facts) or _buffer(model, facts.get("bandwidth") or {}))  # fmt: skip
+            or _caches(model, facts, case.cell.config) or _buffer(model, facts.get("bandwidth") or {}))  # fmt: skip
 
 
 def model_is_the_logs(case: Case) -> str | None:
@@ -145,7 +145,7 @@ def _layers(model: Facts, engines: Mapping[str, Facts]) -> str | None:
     return None
 
 
-def _caches(model: Facts, facts: Facts) -> str | None:
+def _caches(model: Facts, facts: Facts, config: Facts) -> str | None:
     """Bytes of a token and of a sequence, against what contexts of plain decoding hold."""
     per_token, state = model.get("kv_bytes_per_token"), model.get("state_bytes_per_sequence")
     if model.get("memory_note") or per_token is None or state is None:
@@ -155,8 +155,9 @@ def _caches(model: Facts, facts: Facts) -> str | None:
         return (f"its memory is said to be {model['memory']}, with {per_token} bytes a token and {state} bytes a "
                 "sequence")  # fmt: skip
     held = [(arm, (facts.get("engine") or {}).get(arm) or {}, 1) for arm in ("baseline", "again")]
-    held += [(f"{row.get('streams')} streams", row, int(row.get("streams") or 1))
-             for row in facts.get("memory_by_streams") or []]  # fmt: skip
+    if not (config.get("engine") or {}).get("kv_unified"):
+        held += [(f"{row.get('streams')} streams", row, int(row.get("streams") or 1))
+                 for row in facts.get("memory_by_streams") or []]  # fmt: skip
     for arm, kept in (facts.get("memory") or {}).items():
         own = (facts.get("engine") or {}).get(arm) or {}
         for name in ("kv_bytes", "state_bytes"):

@@ -10,7 +10,8 @@ from bench.judge import judge
 from bench.judge.findings import Findings
 from tests.judge.judge_cells import Cell, guess_cell, profile_cell
 
-FACTS = {"sha256": "ab" * 32, "n_vocab": 1000, "n_layer": 30, "file_bytes": 106_000_000, "tensor_bytes": 105_000_000}
+FACTS = {"sha256": "ab" * 32, "architecture": "toy", "n_vocab": 1000, "file_bytes": 106_000_000,
+         "tensor_bytes": 105_000_000}  # fmt: skip
 
 
 def cell(name: str, kind: str = "contrast", engine: str = "llama", cache: str = "f16", **facts: Any) -> Cell:
@@ -60,9 +61,9 @@ def test_where_none_are_the_fewer_nothing_tells_which_is_wrong() -> None:
 
 def test_several_facts_are_told_by_the_first_and_their_number() -> None:
     cells = [cell(name) for name in names(3)]
-    cells[2].facts["model"] |= {"n_layer": 31, "n_vocab": 2000, "tensor_bytes": 104_500_000}
+    cells[2].facts["model"] |= {"architecture": "other", "n_vocab": 2000, "tensor_bytes": 104_500_000}
     (row,) = [row for row in judge(cells).controls if row.control == "weights"]
-    assert "says n_vocab 2000" in row.sentence and "and 2 more facts differ" in row.sentence
+    assert "says architecture other" in row.sentence and "and 2 more facts differ" in row.sentence
 
 
 @pytest.mark.parametrize("other", [{"sha256": "cd" * 32}, {"sha256": ""}, {"engine": "hf"}])
@@ -83,7 +84,7 @@ def test_bytes_of_a_token_are_compared_within_a_format_of_the_cache() -> None:
 def test_a_fact_that_a_cell_does_not_tell_is_not_asked_and_any_value_can_be_told() -> None:
     cells = [cell(name) for name in names(3)]
     del cells[0].facts["model"]["n_vocab"]
-    cells[1].facts["model"]["n_layer"] = [1, 2]
+    cells[1].facts["model"]["architecture"] = [1, 2]
     assert void(judge(cells)) == {cells[1].cell}
 
 
