@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.judge import judge
 from bench.records.cells import read_cell
-from tests.faults.records import HONEST, LOOKUP, PACKED
+from tests.faults.records import HONEST, LOOKUP, MTP, PACKED
 from tests.faults.served import SERVED
 from tests.faults.stored import Outcome, record
 
@@ -48,8 +48,8 @@ FAULTS = [
     TogetherFault("a file of other bytes than the same weights have elsewhere", HONEST, {"file_bytes": 98400000}),
     TogetherFault("a step of a server's model that reads less than it does elsewhere", SERVED,
                   {"step_bytes": 90000000}),
-    TogetherFault("tokens of a server's model that take other bytes than elsewhere", SERVED,
-                  {"kv_bytes_per_token": 11520}, others=(SERVED, "e45b4f9572a0", "e45b4f9572a0")),
+    TogetherFault("a step that reads less than the same weights do elsewhere", MTP, {"step_bytes": 10000000},
+                  others=("0da9772b8122", "118ce0522bd5")),
     TogetherFault("weights that are random in this cell alone", SERVED, {"synthetic": True}, "configured"),
     TogetherFault("more weights than the same file has elsewhere", PACKED, {"n_params": 140_000_000}),
 ]  # fmt: skip

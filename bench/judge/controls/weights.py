@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.judge.findings import VOID, origin, rerun
+from bench.judge.invariants.settings import WIDENED
 from bench.judge.tables.cell import ControlRow
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ class Said:
 
     about: Mapping[str, Any]
     """Machine, build and cell id."""
-    weights: tuple[str, str]
-    """Their digest, and what read them."""
+    weights: tuple[str, bool]
+    """Their digest, and whether an engine widens what the file has."""
     facts: Mapping[str, str]
     again: str
     """What measures the cell again."""
@@ -42,17 +43,17 @@ def said_of(case: Case) -> Said | None:
     model = case.cell.facts.get("model") or {}
     if not case.done or not model.get("sha256"):
         return None
-    engine = str((case.cell.config.get("model") or {}).get("engine") or "")
+    widened = WIDENED in str(model.get("quantization"))
     cache = tuple(str((case.cell.config.get("engine") or {}).get(name)) for name in ("type_k", "type_v"))
     facts = {name: str(model[name]) for name in OF_THE_FILE if model.get(name) is not None}
     if model.get("kv_bytes_per_token") is not None:
         facts[f"kv_bytes_per_token of {'/'.join(cache)}"] = str(model["kv_bytes_per_token"])
-    return Said(origin(case.cell), (str(model["sha256"]), engine), facts, rerun(case.cell))
+    return Said(origin(case.cell), (str(model["sha256"]), widened), facts, rerun(case.cell))
 
 
 def weight_checks(said: Sequence[Said]) -> list[ControlRow]:
     """One check for each cell that is void by it; none where all agree."""
-    alike: dict[tuple[str, str], list[Said]] = {}
+    alike: dict[tuple[str, bool], list[Said]] = {}
     for one in said:
         alike.setdefault(one.weights, []).append(one)
     return [row for members in alike.values() if len(members) > 1 for row in _checks(members)]

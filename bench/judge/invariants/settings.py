@@ -13,7 +13,7 @@ from bench.judge.measure.tokens import arrays
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
 
-ASKED = ("type_k", "type_v", "threads", "kv_unified", "sampler", "repack")
+ASKED = ("type_k", "type_v", "threads", "kv_unified", "sampler")
 """Settings that a context has as they are asked for; others it may fit to its model or its memory."""
 ROOM = 256
 """Tokens by which a context may be longer than it was asked for."""
@@ -56,6 +56,8 @@ def _fitted(arm: str, own: Mapping[str, Any], asked: Mapping[str, Any], depth: i
     switch, told = asked.get("flash_attn"), own.get("flash_attn")
     if switch in SWITCHED and told is not None and str(told) not in SWITCHED[switch]:
         return f"the context of {arm} has flash_attn={told}, and flash_attn={switch} was configured"
+    if asked.get("repack") is False and own.get("repack"):
+        return f"the context of {arm} has its weights repacked, and repack=false was configured"
     if asked.get("n_gpu_layers") == 0 and own.get("layers_offloaded"):
         return f"the context of {arm} has {own['layers_offloaded']} layers offloaded, and none was to be"
     return None
