@@ -118,3 +118,10 @@ def test_rows_of_a_claim_are_stepped_down(tmp_path: Path) -> None:
     with_other = verdict(claim, speedup=[near, gained(0.3, 0.001)])
     assert with_other["reason"].startswith("Of 2 rows: 2 refuted")
     assert alone["verdict"] == "inconclusive"
+
+
+@pytest.mark.parametrize("lacking", ["again_ratio", "again_low", "again_high"])
+def test_figures_that_a_row_lacks_are_not_told(lacking: str) -> None:
+    row = speed(**MTP, **off_by(2.5, 0.004))
+    assert again.told(row) == f"1.025 [{1.025 * math.exp(-0.004):.4g}, {1.025 * math.exp(0.004):.4g}]"
+    assert again.told({name: value for name, value in row.items() if name != lacking}) == "not told"

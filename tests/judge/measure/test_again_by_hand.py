@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench.judge.measure.again import FEWEST, Reading, context_rows, spread_between
+from bench.always_valid import CARRIED
+from bench.judge.measure.again import FEWEST, Reading, context_rows, measured, spread_between
+from tests.judge.judge_cells import Cell, case_of, guess_cell
 
 LOGS = [0.01, -0.02, 0.03, 0.005, -0.015]
 
@@ -43,3 +45,32 @@ def test_noise_alone_is_no_spread() -> None:
     assert spread_between(logs, np.array([0.03, 0.03])) == 0
     assert spread_between(logs, np.array([0.0, 0.0])) == pytest.approx(0.02)
     assert spread_between(logs, np.array([0.016, 0.0])) == pytest.approx(math.sqrt(0.0004 - 0.000128))
+
+
+def noise_by_hand(cell: Cell) -> tuple[float, int]:
+    """Standard error of A/A and its blocks, run by run: two equal arms of a block differ by what each alone does."""
+    squares, both = [], []
+    for _, runs in cell.runs.groupby("block"):
+        # Runs of a block say as many tokens, so that rates differ as windows do.
+        logs = {arm: [-math.log(one) for one in mine.sort_values("order")["decode_window_ns"]]
+                for arm, mine in runs.groupby("arm")}  # fmt: skip
+        first, last = logs["baseline"]
+        if "again" in logs:
+            again, later = logs["again"]
+            squares.append((((again - later) - (first - last)) / 2) ** 2)
+            both.append((first + last) / 2 - (again + later) / 2)
+        else:
+            squares.append((first - last) ** 2 / 2)
+    return math.sqrt(CARRIED * sum(squares) / len(squares) / len(both)), len(squares)
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.03])
+def test_the_noise_of_a_cell_is_that_of_all_its_blocks(noise: float) -> None:
+    def shaken(arm: str, block: int, order: int) -> float:
+        return 1 + noise * math.sin(7 * block + 3 * order + len(arm))
+
+    cell = guess_cell(noise=shaken, blocks=5)
+    found = measured(case_of(cell))
+    assert found is not None
+    wanted, blocks = noise_by_hand(cell)
+    assert (found.log_se, found.freedom) == (pytest.approx(wanted, rel=0.02), blocks)
