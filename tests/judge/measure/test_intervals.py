@@ -243,3 +243,8 @@ def test_the_median_of_a_few_lies_in_students_interval() -> None:
         for far in (1.5, 30.0):
             middle, low, high = middle_of(np.array([1.0] * (count - 1) + [far]))
             assert low <= middle <= high
+
+
+@pytest.mark.parametrize("values", [[1.0, 5.0], [3.0], [2.0, 2.0, 2.0], [7.0] * 9])
+def test_few_or_equal_units_have_no_skew(values: list[float]) -> None:
+    assert skewness(np.array(values)) == 0

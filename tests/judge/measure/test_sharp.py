@@ -72,3 +72,8 @@ def test_prompts_without_an_answer_there_are_told():
     other["lossless"][0]["prompt"] = "another"
     columns = graded(case(other), "treatment", {"p0"}).columns()
     assert columns["lossless_f16"] == "" and "none of these answers" in columns["f16_note"]
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.31])
+def test_the_sentence_tells_what_the_width_moves_on_these_weights(noise: float) -> None:
+    assert f"where the shape of a decode moves a gap by {noise:.2g}" in sharp(case(stored(None, noise))).sentence

@@ -155,3 +155,11 @@ def test_units_are_prompts_or_the_seeds_of_one() -> None:
     both = guessing(table, turns(table), np.zeros(3), every, 0.7)
     assert both is not None and both.sums["runs"].tolist() == [2, 2]
     assert guessing(table, turns(table), np.zeros(3), np.zeros(8, dtype=bool)) is None
+
+
+def test_the_step_of_a_block_with_one_plain_round_is_that_round() -> None:
+    arms = {"baseline": Arm(round_ms=50.0, host_ms=4.0), "treatment": Arm(round_ms=80.0)}
+    builder = Builder(default_config(), arms, n_predict=2)
+    for block in range(2):
+        builder.block(block, ("baseline", "treatment"), f"p{block}")
+    assert turns(case_of(builder.build()).runs).step == pytest.approx([0.046] * 4)
