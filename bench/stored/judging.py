@@ -51,7 +51,7 @@ class Judging:
     def found(self, folder: Path) -> tuple[str, Share | bytes | None]:
         """The same; a share that was kept is still packed. The key is empty where nothing may rest on it."""
         name = self.names.get(origin_of(folder), "") if self.names else ""
-        key = key_of(folder, self.traces, name) if self.keeps else ""
+        key = key_of(folder, self.traces, name, Kept().stamps.digest(folder)) if self.keeps else ""
         if key and (kept := Kept().load(key, None if self.of_profiles else self.prices)) is not None:
             return key, kept
         cell = _called(read_cell(folder), name)

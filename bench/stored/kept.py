@@ -2,8 +2,9 @@
 
 A share is kept under a hash of every byte of its cell, of the cell's name and machine, and of the code that judges, and
 it counts only while the step-cost curves that priced the cell are the same. So an edited cell, another curve or another
-version of the code finds nothing. A file that is damaged, was moved, or holds anything but rows is as good as none. Two
-reports at once write the same files. It knows nothing about what is judged.
+version of the code finds nothing. The bytes are read again where something touched the files. A share that is damaged,
+was moved, or holds anything but rows is as good as none. Two reports at once write the same files. It knows nothing
+about what is judged.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.judge.cell import JudgedCell, Profile
-from bench.records.bounded import read_bytes
-from bench.records.cells import MOST_TEXT_BYTES, file_contents
+from bench.stored.stamps import Stamps, digest_of
 from pti_loop.user_cache import user_cache
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,21 +65,15 @@ def version() -> str:
     return found.hexdigest()
 
 
-def key_of(folder: Path, traces: bool = False, name: str = "") -> str:
+def key_of(folder: Path, traces: bool = False, name: str = "", digest: str | None = None) -> str:
     """What a cell's share is kept under, with its traces or without; `name` is what its machine is called instead.
 
-    Empty where a file cannot be read; whoever judges it says why.
+    `digest` is that of its bytes where it is known; they are read otherwise. Empty where a file cannot be read; whoever
+    judges it says why.
     """
-    try:
-        contents = file_contents(folder)
-        contents["status.json"] = read_bytes(folder / "status.json", MOST_TEXT_BYTES)
-    except (OSError, ValueError):
-        return ""
-    about = f"{version()} {traces} {folder.parent.name}/{folder.name} {name}\n"
-    found = hashlib.sha256(about.encode(errors="surrogateescape"))
-    for name, content in contents.items():
-        found.update(f"{name} {len(content)}\n".encode() + content)
-    return found.hexdigest()
+    digest = digest_of(folder) if digest is None else digest
+    about = f"{version()} {traces} {folder.parent.name}/{folder.name} {name}\n{digest}"
+    return hashlib.sha256(about.encode(errors="surrogateescape")).hexdigest() if digest else ""
 
 
 def identity_digest(identity: Sequence[object]) -> bytes:
@@ -97,6 +91,7 @@ class Kept:
 
     def __init__(self) -> None:
         self._folder = user_cache() / "pti-bench" / "judged" / version()[:16]
+        self.stamps = Stamps(self._folder / "stamps")
 
     def load(self, key: str, prices: Mapping[bytes, bytes] | None = None) -> bytes | None:
         """The share kept under a key, packed; None where there is none, or where other curves priced it.

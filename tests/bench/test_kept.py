@@ -16,7 +16,7 @@ from bench import stored
 from bench.judge import judge
 from bench.plan.config import CONFIGS
 from bench.records.cells import load_cells, whole_cells
-from bench.stored import judge_stored, judging, kept
+from bench.stored import judge_stored, judging, kept, stamps
 from bench.stored.kept import Kept, Share, key_of, packed, unpacked
 
 REFERENCE = CONFIGS.parent / "results" / "reference" / "amd-epyc-2c"
@@ -55,7 +55,7 @@ def judgings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def shares(root: Path) -> list[Path]:
-    return [path for path in (root.parent / "cache").rglob("*") if path.is_file()]
+    return [path for path in (root.parent / "cache").rglob("*") if path.is_file() and "stamps" not in path.parts]
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -67,6 +67,50 @@ def test_the_second_time_nothing_is_judged_and_everything_is_the_same(root, judg
     (root / "amd-epyc-2c" / "extra").mkdir()
     shutil.copytree(REFERENCE / "1c94b71e9a01", root / "amd-epyc-2c" / "1c94b71e9a01")
     assert shown(root) == fresh(root) and judgings == ["1c94b71e9a01"]
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the cells whose bytes were read to know them; no file here is too fresh to have a stamp."""
+    found: list[str] = []
+    own = stamps.file_contents
+    monkeypatch.setattr(stamps, "SETTLED_NS", -(10**12))
+    monkeypatch.setattr(stamps, "file_contents", lambda folder: found.append(folder.name) or own(folder))
+    return found
+
+
+def test_what_nothing_touched_is_not_read_again(root, judgings, reads):
+    first = shown(root)
+    reads.clear(), judgings.clear()
+    assert shown(root) == first and reads == judgings == []
+    path = root / "amd-epyc-2c" / SEALED / "status.json"
+    content, found = path.read_bytes(), path.stat()
+    for changed in (content.replace(b"done", b"d0ne", 1), content):
+        path.write_bytes(changed)
+        os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+        assert shown(root) == fresh(root) and set(reads) == {SEALED}
+        reads.clear()
+    assert shown(root) == first and reads == []
+    shutil.copytree(root, root.parent / "other")
+    assert repr(judge_stored(whole_cells(root.parent / "other"))) == first and len(set(reads)) == 5
+
+
+def test_a_cell_that_was_just_written_is_read_again(root, reads, monkeypatch):
+    monkeypatch.setattr(stamps, "SETTLED_NS", 10**12)
+    first = shown(root)
+    reads.clear()
+    assert shown(root) == first and len(set(reads)) == 5
+
+
+@pytest.mark.parametrize("edit", [lambda text: text.replace(" ", " 0", 1), lambda text: text[:80], lambda _: "\0" * 9])
+def test_a_stamp_that_was_edited_counts_for_nothing(root, judgings, reads, edit):
+    first = shown(root)
+    kept_stamps = [path for path in (root.parent / "cache").rglob("*") if path.is_file() and "stamps" in path.parts]
+    assert len(kept_stamps) == 5
+    for path in kept_stamps:
+        path.write_text(edit(path.read_text()))
+    reads.clear()
+    assert shown(root) == first and len(set(reads)) == 5
 
 
 def edits() -> list[tuple[str, str]]:
