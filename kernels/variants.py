@@ -108,10 +108,10 @@ def _listed(streams: tuple[int, ...]) -> str:
 def warps(case: Case, multiprocessors: int) -> int:
     """Warps a block of threads of the packed kernel, so that all blocks run at once where the chip holds them.
 
-    Measured on an H200 (NOTES.md): the kernel's registers let a multiprocessor hold 20 warps, 24 of Q5_K's with one
-    vector. Of the numbers that give no warp more superblocks than the most allowed does, the smallest.
+    Measured on an H200 (NOTES.md): the kernel's 80 to 96 registers let a multiprocessor hold 20 warps. Of the numbers
+    that give no warp more superblocks than the most allowed does, the smallest.
     """
-    held = 24 if case.format == "Q5_K" and case.streams == 1 else 20
+    held = 20
     blocks = -(-(case.rows // TILE_ROWS) // multiprocessors)
     most, superblocks = min(max(held // blocks, 2), 10), case.cols // TILE_COLS
     return -(-superblocks // -(-superblocks // most))

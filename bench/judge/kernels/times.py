@@ -45,6 +45,13 @@ def origin(records: KernelRecords) -> dict[str, Any]:
     }
 
 
+def _sources(env: Mapping[str, Any], variant: str) -> dict[str, str]:
+    """The hash of the sources of a variant that was timed before they changed and not again since; else nothing."""
+    earlier = env.get("earlier")
+    known = isinstance(earlier, dict) and variant in (earlier.get("variants") or ())
+    return {"source_hash": str(earlier.get("source_hash", ""))} if known else {}
+
+
 def kernel_rows(records: KernelRecords) -> list[Kernel]:
     """One row a case, in the order of the records."""
     cases = {key: _checked(samples) for key, samples in _cases(records.samples).items()}
@@ -56,7 +63,7 @@ def kernel_rows(records: KernelRecords) -> list[Kernel]:
     single = _fastest_single({key: blocks for key, blocks in times.items() if key not in void})
     rows = []
     for key, samples in cases.items():
-        row = {**origin(records), **_about(samples[0])}
+        row = {**origin(records), **_about(samples[0]), **_sources(records.env, samples[0].variant)}
         if key in known:
             row |= known[key]
             row |= _relative("relative_cost", times[key], times.get(_single(key), {}))

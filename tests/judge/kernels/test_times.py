@@ -33,6 +33,14 @@ def test_shares_and_ratios_are_those_of_the_rule(tmp_path) -> None:
     assert not row["void"]
 
 
+def test_a_variant_that_was_not_timed_again_keeps_the_hash_of_its_sources(tmp_path) -> None:
+    earlier = {"source_hash": "before", "variants": ["old"]}
+    found = rows_of(tmp_path, case("old"), case("new"), source_hash="now", earlier=earlier)
+    assert {row["variant"]: row["source_hash"] for row in found} == {"old": "before", "new": "now"}
+    (row,) = rows_of(tmp_path / "x", case("new"), source_hash="now", earlier="damaged")
+    assert row["source_hash"] == "now"
+
+
 def test_cost_of_streams_is_paired_in_blocks_and_divides_by_its_own_single_stream(tmp_path) -> None:
     quick = case("quick", streams=1, share=0.9)
     slow = [case("slow", streams=1, share=0.45), case("slow", streams=4, share=0.40)]
