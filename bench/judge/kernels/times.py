@@ -48,8 +48,9 @@ def origin(records: KernelRecords) -> dict[str, Any]:
 def _sources(env: Mapping[str, Any], variant: str) -> dict[str, str]:
     """The hash of the sources of a variant that was timed before they changed and not again since; else nothing."""
     earlier = env.get("earlier")
-    known = isinstance(earlier, dict) and variant in (earlier.get("variants") or ())
-    return {"source_hash": str(earlier.get("source_hash", ""))} if known else {}
+    if not isinstance(earlier, dict) or variant not in list(map(str, earlier.get("variants") or [])):
+        return {}
+    return {"source_hash": str(earlier.get("source_hash", ""))}
 
 
 def kernel_rows(records: KernelRecords) -> list[Kernel]:
