@@ -48,7 +48,8 @@ def origin(records: KernelRecords) -> dict[str, Any]:
 def _sources(env: Mapping[str, Any], variant: str) -> dict[str, str]:
     """The hash of the sources of a variant that was timed before they changed and not again since; else nothing."""
     earlier = env.get("earlier")
-    if not isinstance(earlier, dict) or variant not in list(map(str, earlier.get("variants") or [])):
+    variants = earlier.get("variants") if isinstance(earlier, dict) else None
+    if not isinstance(earlier, dict) or not isinstance(variants, list) or variant not in variants:
         return {}
     return {"source_hash": str(earlier.get("source_hash", ""))}
 

@@ -37,8 +37,9 @@ def test_a_variant_that_was_not_timed_again_keeps_the_hash_of_its_sources(tmp_pa
     earlier = {"source_hash": "before", "variants": ["old"]}
     found = rows_of(tmp_path, case("old"), case("new"), source_hash="now", earlier=earlier)
     assert {row["variant"]: row["source_hash"] for row in found} == {"old": "before", "new": "now"}
-    (row,) = rows_of(tmp_path / "x", case("new"), source_hash="now", earlier="damaged")
-    assert row["source_hash"] == "now"
+    for place, damaged in enumerate(("damaged", {"variants": 5}, {})):
+        (row,) = rows_of(tmp_path / str(place), case("new"), source_hash="now", earlier=damaged)
+        assert row["source_hash"] == "now"
 
 
 def test_cost_of_streams_is_paired_in_blocks_and_divides_by_its_own_single_stream(tmp_path) -> None:
