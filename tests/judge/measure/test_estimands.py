@@ -14,7 +14,7 @@ from bench.judge.measure.layout import contrast_design
 from bench.judge.tables.cell import Contexts
 from bench.judge.tables.contrast import LIKE_THESE, THESE
 from tests.calibration.simulation import Noise, contrast
-from tests.judge.judge_cells import Arm, Builder, default_config, guess_cell, wobble
+from tests.judge.judge_cells import Arm, Builder, case_of, default_config, guess_cell, wobble
 
 
 def found(prompts: int, by_text: bool, free: bool = False, blocks_each: int = 2):
@@ -93,3 +93,18 @@ def test_a_spread_between_contexts_widens_every_interval_of_its_machine() -> Non
     half = np.hypot(np.log(row["speedup"] / row["noise_low"]), 0.1)
     assert wide["noise_low"] == pytest.approx(row["speedup"] * np.exp(-half))
     assert with_contexts([row], [changed(told, machine="other")]) == [row]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_by_hand_with_what_stalls_hide_of_both_arms(seed: int) -> None:
+    cell, rng = guess_cell(blocks=5), np.random.default_rng(seed)
+    table = case_of(cell).runs
+    logs, unknown = rng.normal(3, 0.1, len(table.run)), np.abs(rng.normal(0, 0.05, len(table.run)))
+    halves = []
+    for _, runs in cell.runs.sort_values("order").groupby("block"):
+        known = {arm: [logs[at] - unknown[at] for at in mine["run"]] for arm, mine in runs.groupby("arm")}
+        first, last = (mine - base for mine, base in zip(known["treatment"], known["baseline"], strict=True))
+        halves.append((first - last) / 2)
+    found = noise_of(logs, unknown, table)
+    assert found.df == len(halves) == 5
+    assert found.variance == pytest.approx(CARRIED * sum(one**2 for one in halves) / 5)
