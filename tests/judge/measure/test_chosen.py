@@ -99,3 +99,10 @@ def test_a_record_that_contradicts_itself_is_shown_as_far_as_it_goes(table: str)
     assert shown.shown[0].run == cell.runs.run[cell.runs.arm == "treatment"].iloc[0] or table == "draws"
     assert getattr(shown.shown[0], {"ledger": "emits"}.get(table, table))["round"] == []
     assert sum(shown.runs["decode_window_ns"]) > MS
+
+
+@pytest.mark.parametrize(("model", "weights"), [({"sha256": "ab" * 32}, "ab" * 32), ({"sha256": None}, ""), ({}, "")])
+def test_traces_name_the_weights(model: dict[str, object], weights: str) -> None:
+    cell = guess_cell()
+    cell.facts["model"] = model
+    assert traces_of(cell).weights == weights  # type: ignore[arg-type]
