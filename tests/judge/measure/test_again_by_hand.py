@@ -10,6 +10,7 @@ from scipy import stats
 
 from bench.always_valid import CARRIED
 from bench.judge.measure.again import FEWEST, Reading, context_rows, measured, spread_between
+from bench.judge.measure.again import readings as readings_of
 from tests.judge.judge_cells import Cell, case_of, guess_cell
 
 LOGS = [0.01, -0.02, 0.03, 0.005, -0.015]
@@ -74,3 +75,14 @@ def test_the_noise_of_a_cell_is_that_of_all_its_blocks(noise: float) -> None:
     assert found is not None
     wanted, blocks = noise_by_hand(cell)
     assert (found.log_se, found.freedom) == (pytest.approx(wanted, rel=0.02), blocks)
+
+
+@pytest.mark.parametrize("blocks", [3, 5])
+def test_the_reading_of_a_cell_with_one_set_of_contexts_has_the_noise_of_its_control(blocks: int) -> None:
+    def shaken(arm: str, block: int, order: int) -> float:
+        return 1 + 0.02 * math.sin(5 * block + 2 * order)
+
+    case = case_of(guess_cell(blocks=blocks, noise=shaken))
+    (found,), whole = readings_of(case) or [], measured(case)
+    assert whole is not None
+    assert (found.log_ratio, found.log_se) == pytest.approx((whole.log_mean, whole.log_se))
