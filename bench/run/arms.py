@@ -271,10 +271,13 @@ class Arms:
             runs = [self.start(arm, task, seed, number + place, n_predict=n_predict) for place, arm in enumerate(arms)]
             take_turns(runs, chunk)
         around = self._around()  # one reading for all: they ran at once
-        return [
-            (self._row(run.trace, arm, task, order + place, seed, n_predict, lambda: around), run.trace, run.pieces())
-            for place, (arm, run) in enumerate(zip(arms, runs, strict=True))
-        ]
+        return [self.ended(run, arm, task, order + place, seed, n_predict, lambda: around)
+                for place, (arm, run) in enumerate(zip(arms, runs, strict=True))]  # fmt: skip
+
+    def ended(self, run: Started, arm: str, task: Task, order: int, seed: int, n_predict: int,
+              around: Around) -> tuple[Run, Trace, list[Piece]]:  # fmt: skip
+        """The record of a run that took turns and is over."""
+        return self._row(run.trace, arm, task, order, seed, n_predict, around), run.trace, run.pieces()
 
     def _row(self, trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int, around: Around) -> Run:
         return run_row(trace, arm, task, order, seed, n_predict, around, trace.gauged if self._gauge else math.nan)

@@ -19,7 +19,7 @@ from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
 from bench.plan.settings import Config
 from bench.plan.shards import Shard, chosen
-from bench.plan.treatment import changes, is_apart, treated
+from bench.plan.treatment import changes, treated
 from bench.records.cells import check_writable
 from bench.run import engines
 from bench.run.served.program import check_servers, facts_of
@@ -79,10 +79,10 @@ def prepare(overrides: Sequence[str], writes: bool = True, shard: Shard | None =
 
 
 def _set_turns(config: Config) -> None:
-    """How long a turn is where nobody said it: none for arms in processes of their own, for answers that end by
-    themselves, and where a GPU pays for it."""
+    """How long a turn is where nobody said it: none for servers, for answers that end by themselves, and where a GPU
+    pays for it."""
     if config.measure.chunk < 0:
-        whole = served.is_served(config) or is_apart(config) or not config.ignore_eos or engines.offloads(config)
+        whole = served.is_served(config) or not config.ignore_eos or engines.offloads(config)
         config.measure.chunk = 0 if whole else TURN
 
 

@@ -6,6 +6,7 @@ nothing about blocks, and not what the other side is.
 
 from __future__ import annotations
 
+import gc
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +18,11 @@ from pti_loop.load_first import load_first
 
 if TYPE_CHECKING:
     from bench.plan.settings import Config
-    from bench.run.arms import Arms, Around, Prompt
+    from bench.records.rows import Piece, Run
+    from bench.run.arms import Arms, Around, Prompt, Task
+    from bench.run.turns import Started
     from pti_loop.engine import Model
+    from pti_loop.ledger import Trace
 
 
 class Server:
@@ -28,6 +32,8 @@ class Server:
         self._load = load
         self._arms: Arms | None = None
         self._memory: dict[str, dict[str, int]] = {}
+        self._started: dict[str, Started] = {}
+        self._read: tuple[float, ...] | None = None
 
     def load(self, job: dict[str, Any]) -> About:
         """Load the model of a job, with the engine's settings of this side. Raises `EngineError`."""
@@ -50,6 +56,33 @@ class Server:
         self._arms = Arms(self._model, self._config, text, around, self._gauge, held, first)
         self._memory = self._memory or self._arms.memory
         return Opened(self._arms.settings, self._arms.rollback, self._arms.controls())
+
+    def measure(self, *arguments: Any) -> tuple[Run, Trace]:
+        """One run with its record. What is read behind it is about it alone: the other side ran before."""
+        self._around()
+        return self.arms.measure(*arguments)
+
+    def begin(self, arm: str, task: Task, seed: int, number: int, n_predict: int) -> None:
+        """Open a run that takes turns with others, up to its first token."""
+        if not self._started:
+            gc.collect()
+            gc.disable()  # garbage would be collected within a turn
+            self._around()
+            self._read = None
+        self._started[arm] = self.arms.start(arm, task, seed, number, n_predict=n_predict)
+        self._started[arm].prefill()
+
+    def turn(self, arm: str, turn: int, tokens: int) -> bool:
+        """Go on until `tokens` of each answer are out. Returns whether the run is over."""
+        run = self._started[arm]
+        run.take_turn(turn, tokens)
+        return run.over
+
+    def end(self, arm: str, task: Task, order: int, seed: int, n_predict: int) -> tuple[Run, Trace, list[Piece]]:
+        """The record of a run that took turns and is over."""
+        gc.enable()
+        read = self._read = self._read or self._around()  # one reading for all: they ran at once
+        return self.arms.ended(self._started.pop(arm), arm, task, order, seed, n_predict, lambda: read)
 
     def speed(self, step_bytes: int, repeats: int) -> dict[str, Any]:
         """Read bandwidth of the memory that holds the weights."""

@@ -27,6 +27,7 @@ from bench.records.rows import Piece, Run
 from bench.run.arms import OF_BASELINE, REFERENCE, Task
 from bench.run.replay import Shape
 from bench.run.side_words import END, FAULT, ROW, About, Opened
+from bench.run.turns import take_turns
 from pti_loop.engine import EngineError
 from pti_loop.ledger import Trace
 from pti_loop.methods import METHODS
@@ -143,6 +144,27 @@ class Side:
         return kind, value
 
 
+class Elsewhere:
+    """A run that is open in a side's process, and what the other side took while this one had its turns."""
+
+    def __init__(self, sides: Sides, arm: str, begun: tuple[Any, ...]) -> None:
+        self.arm, self.side, self.over = arm, sides.sides[side_of(arm)], False
+        self._waiting = [one for one in sides.sides.values() if one is not self.side]
+        self._begun = begun
+        self.idle_s = self.busy_s = 0.0
+
+    def prefill(self) -> None:
+        """Up to where its window opens."""
+        self.side.call("begin", self.arm, *self._begun)
+
+    def take_turn(self, turn: int, tokens: int) -> None:
+        """Go on until `tokens` of each answer are out."""
+        before, began = sum(one.cpu_seconds() for one in self._waiting), time.monotonic()
+        self.over = self.side.call("turn", self.arm, turn, tokens)
+        self.busy_s += time.monotonic() - began
+        self.idle_s += sum(one.cpu_seconds() for one in self._waiting) - before
+
+
 class Sides:
     """The arms of a contrast, of which each side has its own process: what `bench.run.contrast.Trial` asks for.
 
@@ -231,13 +253,29 @@ class Sides:
         return self.method.answers(self.settings)
 
     def takes_turns(self) -> bool:
-        """False: a run of one process is over before another process has its turn."""
-        return False
+        """Whether runs of both sides may be open at once: where both stay loaded."""
+        return self._together and self.method.takes_turns
 
     def measure_turns(self, arms: Sequence[str], task: Task, order: int, seed: int, number: int, n_predict: int,
                       chunk: int) -> list[tuple[Run, Trace, list[Piece]]]:
-        """Raises NotImplementedError: nobody asks for it where `takes_turns` says no."""
-        raise NotImplementedError("runs of two processes take no turns")
+        """Some runs that take turns of `chunk` tokens, each in its side's process while the other one stands still."""
+        began, before = time.monotonic(), self._used()
+        runs = [Elsewhere(self, arm, (task, seed, number + place, n_predict)) for place, arm in enumerate(arms)]
+        take_turns(runs, chunk)
+        took = {name: used - before[name] for name, used in self._used().items()}
+        span, found = time.monotonic() - began, []
+        # The system tells CPU time in hundredths of a second, so that one run's turns are too short for it.
+        idle = sum(run.idle_s for run in runs) / sum(run.busy_s for run in runs)
+        for place, run in enumerate(runs):
+            row, trace, pieces = run.side.call("end", run.arm, task, order + place, seed, n_predict)
+            of_others = sum(used for name, used in took.items() if name != run.side.name) / span
+            others = max(row.other_cpus - of_others, 0.0)  # a side takes all of the other's turns for a neighbour's
+            found.append((replace(row, other_cpus=others, idle_cpus=idle), trace, pieces))
+        return found
+
+    def _used(self) -> dict[str, float]:
+        """CPU time of each side's process."""
+        return {name: side.cpu_seconds() for name, side in self.sides.items()}
 
     def controls(self) -> list[str]:
         """Arms that only the control blocks run."""

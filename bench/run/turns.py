@@ -8,9 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from bench.records.rows import Piece
 from pti_loop.ledger import Trace
+
+
+class Open(Protocol):
+    """A run that has begun, here or in another process."""
+
+    over: bool
+
+    def prefill(self) -> None:
+        """Up to where its window opens."""
+
+    def take_turn(self, turn: int, tokens: int) -> None:
+        """Go on until `tokens` of each answer are out, and leave the machine to others."""
 
 
 @dataclass
@@ -58,7 +71,7 @@ class Started:
                 for turn, (start, end, first) in zip(self.turns, self.trace.spans, strict=True)]  # fmt: skip
 
 
-def take_turns(runs: Sequence[Started], chunk: int) -> None:
+def take_turns(runs: Sequence[Open], chunk: int) -> None:
     """Prefill all of the runs, then let each in its order go on by `chunk` tokens, until all are over."""
     for run in runs:
         run.prefill()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,30 @@ def test_a_run_elsewhere_is_the_run_of_a_model_of_this_process(toys):
         assert 0 <= run.idle_cpus < 0.05, "the other one waits"
     assert set(arms.facts()) == {"baseline", "again", "treatment"}
     assert arms.controls() == [] and not arms.guesses and arms.guessing == {}
+
+
+def test_runs_of_two_processes_take_turns_and_say_what_whole_runs_say(toys):
+    arms = toys()
+    arms.load()
+    arms.open(PROMPTS[7].tokens)
+    names, task = ("treatment", "baseline", "again"), Task(0, (PROMPTS[0],))
+    found = arms.measure_turns(names, task, 3, 5, 9, 12, 4)
+    own = Arms(toy(), on_trial(build="native"), PROMPTS[7].tokens).measure_turns(names, task, 3, 5, 9, 12, 4)
+    for (run, trace, pieces), (mine, alike, like) in zip(found, own, strict=True):
+        assert trace.text() == alike.text() and len(trace.emits()) == 12
+        keys = ("run", "order", "arm", "seed", "window_decodes", "n_prompt_evaluated")
+        assert [getattr(run, key) for key in keys] == [getattr(mine, key) for key in keys]
+        assert [(one.run, one.turn, one.round) for one in pieces] == [(one.run, one.turn, one.round) for one in like]
+        assert sum(one.end_ns - one.start_ns for one in pieces) == run.decode_window_ns
+        assert 0 <= run.idle_cpus < 0.2, "the other one waits"
+    # The toys' clocks are of their processes, so that only the runs of one side can be put in order.
+    spans = sorted((one.start_ns, one.end_ns, one.run) for _, _, pieces in found[1:] for one in pieces)
+    assert all(end <= start for (_, end, _), (start, _, _) in pairwise(spans)), "one at a time"
+    assert [run for _, _, run in spans] == [10, 11] * 3
+
+
+def test_sides_that_are_there_one_at_a_time_take_no_turns(toys):
+    assert toys(together=True).takes_turns() and not toys(together=False).takes_turns()
 
 
 def test_both_replays_of_a_comparison_can_be_read_side_by_side(toys):

@@ -161,12 +161,35 @@ def other_chunk(cell):
     cell.facts["turns"]["chunk"] = 2
 
 
-LIES = [longer, moved, swapped, gap, halved, dropped, forgotten, told_as_whole, other_chunk]
+def handed_over(cell):
+    """Each turn begins 10 ms behind the one before: what two processes may take to hand over on a busy machine."""
+    rank = np.argsort(np.argsort(cell.pieces["start_ns"], kind="stable"))
+    for name in ("start_ns", "end_ns"):
+        cell.pieces[name] += 10 * MS * rank
+
+
+def two_processes(change):
+    """The same change of a cell whose sides each have a process."""
+
+    def both(cell):
+        cell.facts["sides"] = "together"
+        change(cell)
+
+    both.__name__ = f"{change.__name__}_of_two_processes"
+    return both
+
+
+LIES = [longer, moved, swapped, gap, halved, dropped, forgotten, told_as_whole, other_chunk,
+        handed_over, two_processes(gap)]
 
 
 @pytest.mark.parametrize("change", LIES)
 def test_turns_that_cannot_have_been_so_are_void(tmp_path, change):
     assert "turns" in stored(tmp_path, change)
+
+
+def test_two_processes_may_take_a_while_to_hand_over(tmp_path):
+    assert "turns" not in stored(tmp_path, two_processes(handed_over))
 
 
 @pytest.mark.parametrize("chunk", [1, 5, 23, 40])

@@ -22,6 +22,9 @@ TURNING = ("baseline", "again", "treatment")
 """Arms that take turns: each has a context of its own."""
 MORE = 1e-3
 """Seconds that a group of runs may leave between its turns beside a share of its span: switching takes microseconds."""
+HANDED = 0.02
+"""And for each change of turns where each side has a process: the one that goes on waits for a CPU that others may have,
+and the one that went is stopped, which `idle_cpus` watches."""
 
 Columns = dict[str, np.ndarray]
 
@@ -76,6 +79,7 @@ def _of_groups(case: Case, pieces: Columns) -> str | None:
     """The runs of a block that share a seed are open at once: their turns by the machine's clock."""
     table, owner = case.runs, pieces["owner"]
     prefill = np.asarray(case.cell.runs["prefill_ns"]).astype(np.int64)
+    handed = HANDED if case.cell.facts.get("sides") else 0.0
     group = table.block[owner] * 2 + (table.order[owner] * 2 > _last(table)[owner])
     for one in np.unique(group):
         rows = np.flatnonzero(group == one)
@@ -89,7 +93,7 @@ def _of_groups(case: Case, pieces: Columns) -> str | None:
             return f"the turns {where} are not in the order of its runs"
         between = int((start[1:] - end[:-1]).sum())
         own = int(prefill[np.unique(owner[rows])][table.tokens.streams[np.unique(owner[rows])] > 1].sum())
-        if between - own > (1 - FILLED) * (end[-1] - start[0]) + MORE * 1e9:
+        if between - own > (1 - FILLED) * (end[-1] - start[0]) + (MORE + handed * (len(rows) - 1)) * 1e9:
             return f"between the turns {where} lie {between * 1e-6:.3f} ms in which none of its runs was under way"
     return None
 
