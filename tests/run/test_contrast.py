@@ -376,6 +376,7 @@ def test_answers_that_end_by_themselves_are_a_sound_cell_with_rates_of_what_was_
     assert (told["severity"], told["value"]) == ("ok", 1.0)
     lengths = re.findall(r"after ([\d.]+) tokens in the mean|baseline's after ([\d.]+)", told["sentence"])
     assert 2 <= float(lengths[0][0]) == float(lengths[1][1]) < 60
+    assert row["answer_tokens"] == row["baseline_answer_tokens"] == pytest.approx(float(lengths[0][0]), abs=0.05)
     (cell,) = (load_cell(folder) for folder in tmp_path.glob("toy/*"))
     assert cell.facts["ends"] == toy().end_tokens
     last = pd.DataFrame(dict(cell.ledger)).groupby(["run", "stream"])["position"].max() + 1

@@ -157,8 +157,7 @@ def _equal_length(table: RunTable, by_rounds: bool) -> Control:
 
 def _ends_told(table: RunTable) -> str:
     """How long answers are that end by themselves: where a near tie parts two of them, they end elsewhere."""
-    made = (table.tokens.distinct + table.tokens.first) / np.maximum(table.tokens.streams, 1)
-    mine, base = (made[table.of(arm)] for arm in ("treatment", "baseline"))
+    mine, base = (table.said[table.of(arm)] for arm in ("treatment", "baseline"))
     return (f"; answers end by themselves, after {mine.mean():.1f} tokens in the mean ({mine.min():.0f} to "
             f"{mine.max():.0f}), the baseline's after {base.mean():.1f} ({base.min():.0f} to {base.max():.0f})")
 

@@ -82,6 +82,19 @@ class RunTable:
         several: np.ndarray = np.where(self.any_of(PLAIN), 1, self._under_way() if self.ends else streams)
         return several
 
+    @cached_property
+    def said(self) -> np.ndarray:
+        """(runs,) tokens of an answer with its first one, in the mean over a run's answers."""
+        made: np.ndarray = (self.tokens.distinct + self.tokens.first) / np.maximum(self.tokens.streams, 1)
+        return made
+
+    def lengths(self, mask: np.ndarray) -> dict[str, float]:
+        """Tokens of an answer of both arms, in the mean over runs under a mask; nothing where all have one length."""
+        if not self.ends:
+            return {}
+        mine, base = (float(self.said[mask & self.of(arm)].mean()) for arm in ("treatment", "baseline"))
+        return {"answer_tokens": mine, "baseline_answer_tokens": base}
+
     def _under_way(self) -> np.ndarray:
         """(runs,) seconds from the window's opening to the end of each answer, in sum, over the window's."""
         owner, stream, at = self.emits["owner"], self.emits["stream"].astype(np.int64), self.emits["t_ns"]

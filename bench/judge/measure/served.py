@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WHEN = {"carry": ("first of all", "directly again", "last of all"),
         "kept": ("cold", "again", "after a foreign prompt", "again after it")}  # fmt: skip
 """What the runs of arms in blocks of their own are, by their order."""
+NAN = float("nan")
 KEPT, BLOCKS = "kept", "blocks"
 """The arm whose server is kept; and the runs of an arm that the ratio rests on."""
 BY_IDS, BY_TEXT = "token ids", "text"
@@ -71,8 +72,8 @@ def trial_columns(case: Case) -> list[dict[str, Any]]:
             logs = np.log(table.rate) - (np.log(table.concurrent) if scope == ANSWER else 0.0)
             tok_s, baseline = design.levels(logs)
             told = intervals(both(design, logs, noise, guesses, not guesses, stopped))
-            ends = {"prompts_low": float("nan"), "prompts_high": float("nan")}
-            rows.append({**ends, **told, **grade.columns(), "prompt_class": name, "scope": scope, "tok_s": tok_s,
+            missing = dict.fromkeys(("prompts_low", "prompts_high", "answer_tokens", "baseline_answer_tokens"), NAN)
+            rows.append({**missing, **table.lengths(mask), **told, **grade.columns(), "prompt_class": name, "scope": scope, "tok_s": tok_s,
                          "baseline_tok_s": baseline, "plain_speedup": told["speedup"], "again": again,
                          "contexts": 1.0})  # fmt: skip
     return rows

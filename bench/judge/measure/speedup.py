@@ -48,6 +48,7 @@ def speedup_rows(case: Case) -> list[SpeedUp]:
         solo = _solo_designs(table, mask)
         shared = {**about, "prompt_class": name, "contexts": sets_of(table, mask), **grade.columns(),
                   **_round_columns(table, design), **_guess_time(table, mask),
+                  **table.lengths(mask),
                   **two_phase.columns(case, name)}  # fmt: skip
         for scope in SCOPES if together > 1 else (ANSWER,):
             divisor = np.log(table.concurrent) if scope == ANSWER else np.zeros(len(table.run))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHARED = ("prompt_class", "scope", "tok_s", "baseline_tok_s", "speedup", "ci_low", "ci_high", "speaks_of", "noise_low",
           "noise_high", "prompts_low", "prompts_high", "plain_speedup", "again", "lossless", "identical_share",
           "answers_graded", "direction", "min_visible_effect", "n_blocks", "n_prompts", "n_units", "freedom",
-          "noise_freedom", "units", "contexts")  # fmt: skip
+          "noise_freedom", "units", "contexts", "answer_tokens", "baseline_answer_tokens")  # fmt: skip
 SERVERS = {"fresh": "a fresh server a run", "kept": "servers that are kept", "at addresses": "servers at addresses"}
 """How servers were started, by what the record says."""
 

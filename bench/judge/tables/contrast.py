@@ -93,6 +93,10 @@ class SpeedUp(ArmFact):
     f16_weights: str = column("SHA-256 of the file of F16 weights", default="")
     f16_note: str = column("why there is no grade on F16 weights, or whose they are", default="")
     direction: str = column("faster or slower; inconclusive where the interval spans 1")
+    answer_tokens: float = column("tokens of an answer in the mean, where answers end by themselves; else all have "
+                                  "`n_predict`", "tokens", decimals=1, words="answer tokens", default=NAN)  # fmt: skip
+    baseline_answer_tokens: float = column("the same of the baseline's answers", "tokens", decimals=1,
+                                           words="baseline's", default=NAN)  # fmt: skip
     min_visible_effect: float = column("smallest ratio above 1 seen in 80 % of such runs, by an upper bound of the "
                                        "spread", RATIO,
                                        decimals=3, words="smallest visible effect")  # fmt: skip

@@ -49,6 +49,10 @@ class Trial(ArmFact):
                                     words="identical")  # fmt: skip
     answers_graded: int = column("answers that were compared")
     direction: str = column("faster or slower; inconclusive where the interval spans 1")
+    answer_tokens: float = column("tokens of an answer in the mean, where answers end by themselves; else all have "
+                                  "`n_predict`", "tokens", decimals=1, words="answer tokens", default=NAN)  # fmt: skip
+    baseline_answer_tokens: float = column("the same of the baseline's answers", "tokens", decimals=1,
+                                           words="baseline's", default=NAN)  # fmt: skip
     min_visible_effect: float = column("smallest ratio above 1 seen in 80 % of such runs", RATIO, decimals=3,
                                        words="smallest visible effect")  # fmt: skip
     n_blocks: int = column("balanced groups of runs")
