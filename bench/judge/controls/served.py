@@ -108,8 +108,9 @@ def memory(case: Case) -> Control:
     if not rows:
         return Control("memory", WARNING, "no run tells what a server does that meets a prompt again")
     told = ", ".join(f"{row.tok_s:.1f} tok/s {row.when}{_guesses(row)}" for row in rows)
-    over = max(rows, key=lambda row: abs(np.log(row.over_first)))
-    if not any(_remembered(rows[0], row) for row in rows[1:]):
+    remembered = [row for row in rows[1:] if _remembered(rows[0], row)]
+    over = max(remembered or rows, key=lambda row: abs(np.log(row.over_first)))
+    if not remembered:
         return Control("memory", OK, f"one prompt on a server that is kept: {told}: no memory", over.over_first)
     which = "a replay is faster than an answer" if over.over_first > 1 else "what came before slows an answer"
     sentence = f"one prompt on a server that is kept: {told}: {which}"

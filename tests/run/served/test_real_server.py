@@ -66,3 +66,24 @@ def test_two_requests_at_once(tmp_path: Path) -> None:
     assert not void(found)
     assert {row["scope"] for row in found.trials} == {"answer", "aggregate"}
     assert set(stored.served["stream"].tolist()) == {0, 1}
+
+
+def starts_of_blocks(stored) -> set[int]:
+    """How often its server had been started when a run of a block was answered; of fresh ones each has a number."""
+    arms = dict(zip(stored.runs["run"].tolist(), stored.runs["arm"], strict=True))
+    rows = zip(stored.served["run"].tolist(), stored.served["starts"].tolist(), strict=True)
+    return {starts for run, starts in rows if arms[run] in ("baseline", "again", "treatment")}
+
+
+def test_kept_servers_answer_everything_and_a_drafter_in_one_replays(tmp_path: Path) -> None:
+    stored, found = measured(tmp_path / "plain", "--alias same", "engine.kept=true")
+    assert not void(found) and starts_of_blocks(stored) == {1}
+    row = next(one for one in found.trials if one["prompt_class"] == "all")
+    assert row["lossless"] == "identical" and row["loaded"] == "servers that are kept"
+    drafting = "--spec-type ngram-mod --spec-ngram-mod-n-match 4 --spec-ngram-mod-n-min 1"
+    stored, found = measured(tmp_path / "drafting", drafting, "engine.kept=true", "n_predict=48")
+    # Whether the replays are quicker, which voids the cell, is a matter of time, and no time is looked at here.
+    assert set(void(found)) <= {"memory"} and starts_of_blocks(stored) == {1}
+    first, *_, last = (stored.served["drafted"][stored.served["run"] == run][0]
+                       for run in stored.runs["run"][stored.runs["arm"] == "carry"])  # fmt: skip
+    assert last > max(first, 0), "a server that is kept drafts its own answer when the prompt comes again"
