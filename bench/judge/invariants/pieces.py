@@ -23,8 +23,8 @@ TURNING = ("baseline", "again", "treatment")
 MORE = 1e-3
 """Seconds that a group of runs may leave between its turns beside a share of its span: switching takes microseconds."""
 HANDED = 0.02
-"""And for each change of turns where each side has a process: the one that goes on waits for a CPU that others may have,
-and the one that went is stopped, which `idle_cpus` watches."""
+"""And for each change of turns where each side has a process: the one that goes on waits for a CPU that others may
+have, and the one that went is stopped, which `idle_cpus` watches."""
 
 Columns = dict[str, np.ndarray]
 

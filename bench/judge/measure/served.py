@@ -73,9 +73,9 @@ def trial_columns(case: Case) -> list[dict[str, Any]]:
             tok_s, baseline = design.levels(logs)
             told = intervals(both(design, logs, noise, guesses, not guesses, stopped))
             missing = dict.fromkeys(("prompts_low", "prompts_high", "answer_tokens", "baseline_answer_tokens"), NAN)
-            rows.append({**missing, **table.lengths(mask), **told, **grade.columns(), "prompt_class": name, "scope": scope, "tok_s": tok_s,
-                         "baseline_tok_s": baseline, "plain_speedup": told["speedup"], "again": again,
-                         "contexts": 1.0})  # fmt: skip
+            rows.append({**missing, **table.lengths(mask), **told, **grade.columns(), "prompt_class": name,
+                         "scope": scope, "tok_s": tok_s, "baseline_tok_s": baseline,
+                         "plain_speedup": told["speedup"], "again": again, "contexts": 1.0})  # fmt: skip
     return rows
 
 
