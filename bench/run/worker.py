@@ -65,7 +65,7 @@ def config_of(values: dict[str, Any]) -> Config:
         known["treatment"] = TreatmentConfig(TreatedEngineConfig(**known["treatment"]["engine"]))
     known["measure"] = _LEFT_OUT | dict(known.get("measure") or {})
     if "method" in known:
-        known["method"] = {key: known["method"][key] for key in ("name", "parameters")}
+        known["method"] = {"name": known["method"]["name"], "parameters": dict(known["method"]["parameters"])}
     return Config(**{key: _GROUPS[key](**value) if key in _GROUPS else value for key, value in known.items()})
 
 
@@ -129,7 +129,7 @@ def _count(config: Config, file: GgufFile, job: dict[str, Any]) -> Measured:
 
 
 def job_config(job: dict[str, Any]) -> Config:
-    """The configuration of a job, with the paths of the method's files."""
+    """The configuration of a job, with the paths of the method's files; what the job says to store stays as it is."""
     config = config_of(job["config"])
     for key, path in job["files"].items():
         config.method.parameters[key] = path

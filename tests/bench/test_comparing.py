@@ -13,7 +13,7 @@ from bench.records.identity import stored_id
 from bench.records.schema_1 import converted
 from tests.faults.stored import REFERENCE, Record, record
 
-LOOKUP, PACKED, PROFILE, STAGGER = "9528e9b90995", "ada684ddac68", "35b43824814e", "1c94b71e9a01"
+LOOKUP, PACKED, PROFILE, STAGGER = "9528e9b90995", "2298e84a468d", "35b43824814e", "563342f274db"
 CELLS = (LOOKUP, PACKED, PROFILE, STAGGER)
 SEALED = "089d8099b842"
 MACHINE = "amd-epyc-2c"
@@ -118,6 +118,8 @@ def other_texts(found: Record) -> None:
 
 def other_sampler(found: Record) -> None:
     found.config["engine"]["sampler"] = "engine"
+    for arm in found.facts["engine"].values():
+        arm["sampler"] = "engine"
     renamed(found)
 
 

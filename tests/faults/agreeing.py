@@ -6,7 +6,19 @@ import pandas as pd
 
 from bench.records.identity import stored_id
 from tests.faults.forged import stretch
-from tests.faults.records import DRAWN, H200, HONEST, LOOKUP, MTP, PACKED, PROFILE, PUBLISHED, ROUND_TIMES, fault
+from tests.faults.records import (
+    DRAWN,
+    H200,
+    HONEST,
+    LOOKUP,
+    MTP,
+    PACKED,
+    PROFILE,
+    PUBLISHED,
+    ROUND_TIMES,
+    WHOLE,
+    fault,
+)  # fmt: skip
 from tests.faults.sharp import SHARP
 from tests.faults.stored import Record
 
@@ -46,7 +58,7 @@ def _(record: Record) -> None:
     _shifted(record, last // 2, last, 24 * HOUR)
 
 
-@fault("one run was measured an hour after its turn", HONEST, "sequence")
+@fault("one run was measured an hour after its turn", WHOLE, "sequence")
 def _(record: Record) -> None:
     _shifted(record, 5, 5, HOUR)
 

@@ -11,8 +11,10 @@ from bench.records.identity import WRITTEN, cell_id
 from bench.records.schema_1 import converted
 from tests.faults.stored import Edit, Record
 
-LOOKUP, PUBLISHED, HONEST, H200 = "9528e9b90995", "8a19dcee72d9", "9b482ba54fdf", "0ae33316d91a"
-PACKED, PROFILE, DRAWN, MTP = "ada684ddac68", "f6be9df46936", "41a00f798e9e", "d135156cb2d5"
+LOOKUP, PUBLISHED, HONEST, H200 = "9528e9b90995", "bd724658bd3b", "9efee8c4feb9", "0ae33316d91a"
+PACKED, PROFILE, DRAWN, MTP = "41e5980671aa", "f6be9df46936", "16f7c0b53780", "d135156cb2d5"
+WHOLE = "16476fce18bc"
+"""A contrast whose arms do not take turns: what an edit of whole runs needs."""
 ROUND_TIMES = ("draft_ns", "decode_ns", "sample_ns", "rollback_ns", "total_ns")
 
 

@@ -7,7 +7,7 @@ import pytest
 from bench.judge.damage import judge_whole
 from bench.records.cells import read_cell
 from tests.faults.forged import FORGED, OF_BASELINE, OF_TREATMENT, another_machine, stretch
-from tests.faults.records import HONEST, LOOKUP, MTP
+from tests.faults.records import LOOKUP, MTP, WHOLE
 from tests.faults.stored import Record, judged, record
 
 NEWEST = "b3ace169c1b2"
@@ -20,7 +20,7 @@ def speed(folder) -> float:
     return next(float(row["speedup"]) for row in rows if row["prompt_class"] == "all")
 
 
-@pytest.mark.parametrize("cell", [LOOKUP, HONEST, MTP, NEWEST])
+@pytest.mark.parametrize("cell", [LOOKUP, WHOLE, MTP, NEWEST])
 @pytest.mark.parametrize("name", FORGED)
 def test_no_check_tells_a_cell_whose_columns_all_agree(name: str, cell: str, tmp_path) -> None:
     honest, forged = record(cell), record(cell)

@@ -391,3 +391,18 @@ def test_sampling_in_the_engine_is_graded_as_well(tmp_path):
     (cell,) = load_cells(tmp_path / "res")
     assert cell.facts["noise"]["disagreements"] == 0
     assert all(row["first_difference"] is None for row in cell.facts["lossless"])
+
+
+def test_a_method_with_a_file_of_its_own_is_a_sound_cell_that_tells_no_folder(tmp_path):
+    tiny = ROOT / "models" / "pti-tiny" / "pti-tiny.Q8_0.gguf"
+    results = f"results={tmp_path / 'res'}"
+    assert main(["sweep", *SMALL, "model=pti-tiny", "method=draft", f"method.draft_model={tiny}", "method.draft=2",
+                 results]) == 0  # fmt: skip
+    (cell,) = load_cells(tmp_path / "res")
+    assert cell.config["method"]["parameters"]["draft_model"] == tiny.name
+    assert main(["report", results, f"reports={tmp_path / 'rep'}"]) == 0
+    with (tmp_path / "rep" / "controls.csv").open() as stream:
+        (row,) = [row for row in csv.DictReader(stream) if row["control"] == "invariants"]
+    assert row["severity"] == "ok", row["sentence"]
+    text = "".join(path.read_text() for path in (tmp_path / "res").rglob("*.yaml"))
+    assert str(tiny.parent) not in text

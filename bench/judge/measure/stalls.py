@@ -251,9 +251,11 @@ def _without(
     """The table with every stalled round as the other run's was at the run's level, or as the median of its shape."""
     turns = dict(table.turns)
     at = order[stalled]
-    source = order[np.where(twin[stalled] >= 0, twin[stalled], np.flatnonzero(stalled))]
-    # Of the other run's round, or its own where it has no other, every part in proportion.
-    shrink = expected[stalled] / table.turns["total_ns"][source]
+    # Of the other run's round, or its own where it has no other that took time, every part in proportion.
+    took = table.turns["total_ns"]
+    has = (twin[stalled] >= 0) & (took[order[twin[stalled]]] > 0)
+    source = order[np.where(has, twin[stalled], np.flatnonzero(stalled))]
+    shrink = expected[stalled] / took[source]
     for name in TIMES:
         column = table.turns[name].astype(float)
         column[at] = column[source] * shrink

@@ -13,7 +13,7 @@ from bench.judge.findings import Findings
 from bench.stored import judge_stored
 from tests.faults.stored import REFERENCE
 
-CELLS = ("9528e9b90995", "ada684ddac68", "35b43824814e", "1c94b71e9a01", "e45b4f9572a0")
+CELLS = ("9528e9b90995", "41e5980671aa", "35b43824814e", "63212163b56e", "e45b4f9572a0")
 FIGURES = {
     "speedup": ("speed-up", ("speedup", "ci_low", "ci_high", "noise_low", "noise_high"), 1 / 2),
     "trials": ("on trial / baseline", ("speedup", "ci_low", "ci_high", "noise_low", "noise_high"), 1 / 2),

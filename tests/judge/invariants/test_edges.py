@@ -7,7 +7,7 @@ import pytest
 
 from bench.judge.invariants.rows import rows_make_sense
 from tests.judge.invariants.edited_cells import Edit, at, edited, row, setting, told
-from tests.judge.judge_cells import MS, Cell, case_of, profile_cell
+from tests.judge.judge_cells import MS, Arm, Cell, case_of, guess_cell, profile_cell
 
 
 @pytest.mark.parametrize(
@@ -139,6 +139,28 @@ def test_rounds_fill_their_window(factor, wrong):
     assert ("rounds" in found) == wrong
     if wrong:
         assert found["rounds"].startswith("run 2 (treatment): its rounds last 1") and "1 runs in all" in found["rounds"]
+
+
+def lost_between_rounds(cell: Cell, run: int, ns: int) -> None:
+    """Shorten every round of a run by its part of `ns`; the window stays."""
+    mine = cell.rounds["run"] == run
+    for name in ("total_ns", "decode_ns"):
+        cell.rounds.loc[mine, name] -= ns // int(mine.sum())
+
+
+def test_a_hiccup_between_the_rounds_of_a_short_run_is_no_forgery_and_one_in_every_run_is() -> None:
+    def short() -> Cell:
+        return guess_cell(Arm(round_ms=6.25, per_round=2, drafted=2, accepted=1, verified=2))
+
+    runs = short().runs
+    mine = list(runs[runs["arm"] == "treatment"]["run"])
+    window = int(runs.set_index("run").loc[mine[0], "decode_window_ns"])
+    assert window < 150 * MS, "a hiccup is more than a twentieth of it"
+    for ns, several, wrong in ((9 * MS, 1, False), (11 * MS, 1, True), (9 * MS, len(mine), True)):
+        cell = short()
+        for run in mine[:several]:
+            lost_between_rounds(cell, run, ns)
+        assert ("rounds" in told(cell)) == wrong, (ns, several)
 
 
 def test_a_token_comes_out_in_its_round():

@@ -202,3 +202,13 @@ def test_in_a_run_that_took_twice_as_long_in_all_nothing_is_noise() -> None:
     cell.runs.loc[cell.runs["run"] == run, "decode_window_ns"] += 5 * LOST_MS * MS
     assert overall(cell)["speedup"] == pytest.approx(overall(guess_cell())["speedup"], rel=0.01)
     assert all(row["round"] != WHOLE for row in judge([cell]).stalls)
+
+
+def test_a_round_that_took_no_time_at_all_in_the_other_run_leaves_no_figure_unknown() -> None:
+    cell = delayed((run_of("treatment", 2), 3))
+    at = (cell.rounds["run"] == run_of("treatment", 2, 1)) & (cell.rounds["round"] == 3)
+    for name in ("decode_ns", "sample_ns", "draft_ns", "kv_ns", "other_ns", "total_ns"):
+        if name in cell.rounds:
+            cell.rounds.loc[at, name] = 0
+    row = overall(cell)
+    assert np.isfinite([row["speedup"], row["ci_low"], row["ci_high"], row["stalled_share"]]).all()

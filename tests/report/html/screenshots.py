@@ -12,7 +12,7 @@ from bench.readme import ROOT
 
 FOLDER = ROOT / "docs" / "images"
 PAGE = ROOT / "reports" / "reference" / "index.html"
-CELL = "#cell/amd-epyc-2c/8a19dcee72d9"
+CELL = "#cell/amd-epyc-2c/bd724658bd3b"
 SHOTS = {
     "page": ("", {"viewport": {"width": 1200, "height": 820}, "color_scheme": "light"}),
     "reel": (CELL, {"viewport": {"width": 1200, "height": 820}, "color_scheme": "dark"}),

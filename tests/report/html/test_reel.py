@@ -11,7 +11,7 @@ import pytest
 from bench.readme import REFERENCE
 from tests.report.html.pages import until
 
-CELLS = ["amd-epyc-2c/8a19dcee72d9", "amd-epyc-2c/16476fce18bc", "amd-epyc-2c/2298e84a468d", "amd-epyc-2c/8da2b2f4755d"]
+CELLS = ["amd-epyc-2c/bd724658bd3b", "amd-epyc-2c/16476fce18bc", "amd-epyc-2c/2298e84a468d", "amd-epyc-2c/8da2b2f4755d"]
 
 
 def opened(visit, folder: Path, cell: str) -> Any:
@@ -96,7 +96,7 @@ def test_by_mouse_a_round_of_the_picture_is_shown(visit, reference):
     assert len(seen) == 4
     slider = page.locator(".reel input[type=range]").first.bounding_box()
     page.mouse.click(slider["x"] + slider["width"] / 2, slider["y"] + slider["height"] / 2)
-    assert int(page.locator(".reel input[type=range]").first.input_value()) in (11, 12)
+    assert int(page.locator(".reel input[type=range]").first.input_value()) in (12, 13, 14)
 
 
 def test_a_round_says_which_token_where_and_which_guess_was_taken(visit, reference):
@@ -106,7 +106,7 @@ def test_a_round_says_which_token_where_and_which_guess_was_taken(visit, referen
     story = page.locator(".reel .story").first.inner_text()
     ledger, _, _ = of(CELLS[0], run)
     rows = ledger[ledger["round"] == 6]
-    assert story.startswith("Round 7 of 23, one decode of 4 rows")
+    assert story.startswith("Round 7 of 26, one decode of 4 rows")
     for position in rows.position:
         assert f"position {position}" in story
     assert story.count("(again)") == 3 and story.count("taken") == 3
