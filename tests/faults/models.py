@@ -12,7 +12,7 @@ from tests.faults.served import SERVED
 from tests.faults.sharp import SHARP
 from tests.faults.stored import OF_RUNS, Record
 
-TOGETHER, TRIAL, COUNTED, NARROW = "9506be55b742", "ae31f4d33160", "55c3b159dcff", "90ba3d23f127"
+TOGETHER, TRIAL, COUNTED, NARROW = "9506be55b742", "ae31f4d33160", "b3bafce0a113", "90ba3d23f127"
 """Two streams of the 27B shape, whose weights are random; a build on trial; the counters of a decode of that shape; two
 streams of a small model on a GPU."""
 TWIN, HOT = "e15b68e3f20d", "1a0a290e3bf7"
