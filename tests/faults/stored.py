@@ -85,7 +85,7 @@ class Record:
 
 @cache
 def _texts(cell: str) -> tuple[str, str, dict[str, str], dict[str, str], bytes]:
-    (folder,) = (path for root in (REFERENCE, OWN, DATA) for path in root.glob(f"*/{cell}"))
+    folder = next(path for root in (REFERENCE, OWN, DATA) for path in root.glob(f"*/{cell}"))
     parts = {name: (folder / f"{name}.json").read_text() for name in ("env", "facts", "status")}
     tables = {name: gzip.decompress((folder / f"{name}.csv.gz").read_bytes()).decode()
               for name in ROWS if (folder / f"{name}.csv.gz").exists()}  # fmt: skip

@@ -11,16 +11,18 @@ import pytest
 from bench.judge import judge
 from bench.plan.cells import cells
 from bench.plan.compose import compose_points
+from bench.plan.served import name_digest
 from bench.records.cells import load_cell, write_cell
 from bench.report.page.trial_sections import servers, trials
 from bench.report.tables.conditions import CellIndex
 from bench.report.tables.csv_files import Ordered
 from bench.report.terminal.trials import memory_lines, trial_lines
 from bench.run.served.cell import measure_served
+from bench.run.worker import config_of
 from pti_loop.engine import EngineError
 
 FILE = SimpleNamespace(
-    n_vocab=49152, n_params=0, architecture="toy", file_bytes=1, synthetic=False, sha256=lambda: "w",
+    n_vocab=49152, n_params=0, architecture="toy", file_bytes=3, synthetic=False, sha256=lambda: "w",
     quantization="Q4_1", tensor_bytes=2, step_bytes=1, kv_bytes_per_token=lambda *_: 8,
     state_bytes_per_sequence=lambda: 0)  # fmt: skip
 SHORT = ("prompts=short", "measure=quick", "measure.classes=[prose,structured]", "n_predict=12", "engine.threads=1")
@@ -30,7 +32,7 @@ def planned(tmp_path, base, other, *more):
     words = [f"engine.server={base}", f"treatment.engine.server={other}"] if other else [f"engine.server={base}"]
     given = [*SHORT, *words, "model=gguf", "model.path=/toy.gguf", *more]
     (config,) = compose_points(given)
-    weights = {Path("/toy.gguf"): "w", Path("m"): "w"}
+    weights = {Path("/toy.gguf"): "w", Path("m"): name_digest("m")}
     (cell,) = cells([config], tmp_path, "toy", "llama-server-0c1e57098", weights)
     return config, cell
 
@@ -38,7 +40,7 @@ def planned(tmp_path, base, other, *more):
 def measured(config, cell, silence=20.0):
     job = {"builds": cell.builds, "model_path": str(cell.model_path), "cell": cell.id, "silence": silence}
     addresses = all(command.startswith("http") for command in cell.builds.values())
-    return measure_served(config, None if addresses else FILE, job, lambda *_: None, lambda found, _: found)
+    return measure_served(config_of(cell.config), None if addresses else FILE, job, lambda *_: None, lambda found, _: found)
 
 
 def stored(config, cell, found):
