@@ -75,7 +75,7 @@ def contexts_are_the_logs(case: Case) -> str | None:
     return None
 
 
-def _against(model: Facts, log: Loaded, is_target: bool = True) -> str | None:
+def _against(model: Facts, log: Loaded, is_target: bool) -> str | None:
     for name, (least, most) in log.numbers.items():
         own = model.get(name)
         if own is not None and not least <= float(own) <= most:
