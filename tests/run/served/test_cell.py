@@ -40,7 +40,8 @@ def planned(tmp_path, base, other, *more):
 def measured(config, cell, silence=20.0):
     job = {"builds": cell.builds, "model_path": str(cell.model_path), "cell": cell.id, "silence": silence}
     addresses = all(command.startswith("http") for command in cell.builds.values())
-    return measure_served(config_of(cell.config), None if addresses else FILE, job, lambda *_: None, lambda found, _: found)
+    file = None if addresses else FILE
+    return measure_served(config_of(cell.config), file, job, lambda *_: None, lambda found, _: found)
 
 
 def stored(config, cell, found):
