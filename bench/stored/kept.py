@@ -15,7 +15,6 @@ import os
 import pickle
 import shutil
 import sys
-import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.judge.cell import JudgedCell, Profile
+from bench.stored.cache_files import keep, place_of
 from bench.stored.stamps import Stamps, digest_of
 from pti_loop.user_cache import user_cache
 
@@ -99,7 +99,7 @@ class Kept:
         `prices` are the digests of the curves that there are, by identity; None for a profile, which nothing prices.
         """
         try:
-            content = zlib.decompress(self._path(key).read_bytes())
+            content = zlib.decompress(place_of(self._folder, key).read_bytes())
         except (OSError, zlib.error):
             return None
         seal, identity, priced, share = (content[:_DIGEST], content[_DIGEST : 2 * _DIGEST],
@@ -110,18 +110,8 @@ class Kept:
 
     def store(self, key: str, share: bytes, identity: bytes = NOTHING, priced: bytes = NOTHING) -> None:
         """Keep a share, whole or not at all; where nothing can be written the next report judges again."""
-        path = self._path(key)
         content = zlib.compress(_seal(key, identity, priced, share) + identity + priced + share, 1)
-        with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, made = tempfile.mkstemp(dir=path.parent)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(content)
-                os.replace(made, path)
-            except BaseException:
-                os.unlink(made)
-                raise
+        keep(place_of(self._folder, key), content)
 
     def forget_others(self) -> None:
         """Remove the shares of all but the newest versions."""
@@ -131,9 +121,6 @@ class Kept:
             versions = sorted(self._folder.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
             for old in versions[MOST_VERSIONS:]:
                 shutil.rmtree(old, ignore_errors=True)
-
-    def _path(self, key: str) -> Path:
-        return self._folder / key[:2] / key[2:]
 
 
 def _seal(key: str, *parts: bytes) -> bytes:

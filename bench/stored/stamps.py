@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from bench.records.bounded import read_bytes
 from bench.records.cells import MOST_TEXT_BYTES, file_contents
+from bench.stored.cache_files import keep, place_of
 
 SETTLED_NS = 2_000_000_000
 """Coarser than the clock of any file system that keeps a time of change."""
@@ -40,12 +39,11 @@ class Stamps:
             return found
         digest = digest_of(cell)
         if digest and newest < began - SETTLED_NS:
-            _keep(place, stamp, digest)
+            keep(place, f"{stamp} {digest} {_seal(place, stamp, digest)}\n".encode())
         return digest
 
     def _place(self, cell: Path) -> Path:
-        name = hashlib.sha256(os.fsencode(cell.absolute())).hexdigest()
-        return self._folder / name[:2] / name[2:]
+        return place_of(self._folder, hashlib.sha256(os.fsencode(cell.absolute())).hexdigest())
 
 
 def digest_of(cell: Path) -> str:
@@ -79,16 +77,6 @@ def _known(place: Path, stamp: str) -> str:
     if len(parts) != _PARTS or parts[0] != stamp or parts[2] != _seal(place, *parts[:2]):
         return ""
     return parts[1]
-
-
-def _keep(place: Path, stamp: str, digest: str) -> None:
-    """Whole or not at all; where nothing can be written the next report reads again."""
-    with suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, made = tempfile.mkstemp(dir=place.parent)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(f"{stamp} {digest} {_seal(place, stamp, digest)}\n")
-        os.replace(made, place)
 
 
 def _seal(place: Path, *parts: str) -> str:

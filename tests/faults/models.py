@@ -136,24 +136,13 @@ def _never_asked(record: Record, setting: str, *arms: str) -> None:
     _named_anew(record)
 
 
-@fault("nobody asked for A/A", SHARP, "again")
-def _(record: Record) -> None:
+def _without_again(record: Record) -> None:
     _never_asked(record, "again_blocks", "again")
 
 
-@fault("nobody asked for A/A of several streams", TOGETHER, "again")
-def _(record: Record) -> None:
-    _never_asked(record, "again_blocks", "again")
-
-
-@fault("nobody asked for A/A of a build on trial", TRIAL, "again")
-def _(record: Record) -> None:
-    _never_asked(record, "again_blocks", "again")
-
-
-@fault("nobody asked for A/A of servers", SERVED, "again")
-def _(record: Record) -> None:
-    _never_asked(record, "again_blocks", "again")
+for _of, _cell in (("", SHARP), (" of several streams", TOGETHER), (" of a build on trial", TRIAL),
+                   (" of servers", SERVED)):  # fmt: skip
+    fault(f"nobody asked for A/A{_of}", _cell, "again")(_without_again)
 
 
 @fault("nobody asked for wrong guesses", SHARP, "sabotage")

@@ -21,7 +21,7 @@ from bench.records.cells import read_cell
 from bench.records.rows import TABLES
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
-OWN, DATA = Path(__file__).parent / "cells", Path(__file__).parents[1] / "data" / "cells"
+KEPT = (Path(__file__).parents[1] / "data" / "cells", Path(__file__).parent / "cells")
 """Cells that were among those of the reference and show what its newest do not."""
 ROWS = tuple(TABLES)
 OF_RUNS = ("rounds", "ledger", "draws", "pieces", "served", "runs")
@@ -85,7 +85,7 @@ class Record:
 
 @cache
 def _texts(cell: str) -> tuple[str, str, dict[str, str], dict[str, str], bytes]:
-    folder = next(path for root in (REFERENCE, OWN, DATA) for path in root.glob(f"*/{cell}"))
+    folder = next(path for root in (REFERENCE, *KEPT) for path in root.glob(f"*/{cell}"))
     parts = {name: (folder / f"{name}.json").read_text() for name in ("env", "facts", "status")}
     tables = {name: gzip.decompress((folder / f"{name}.csv.gz").read_bytes()).decode()
               for name in ROWS if (folder / f"{name}.csv.gz").exists()}  # fmt: skip

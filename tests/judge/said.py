@@ -31,8 +31,8 @@ from bench.judge.tables import TABLES, written
 from bench.records.cells import StoredCell, read_cell
 from bench.report.tables.csv_files import cell_text
 from pti_loop.parameters import declared
+from tests.faults.stored import KEPT as FOLDERS
 
-FOLDERS = (Path(__file__).parents[1] / "data" / "cells", Path(__file__).parents[1] / "faults" / "cells")
 KEPT = Path(__file__).with_name("said.csv")
 COLUMNS_OF = Path(__file__).with_name("columns.json")
 COLUMNS = ("cell", "place", "fails", "digest")

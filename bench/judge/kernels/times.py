@@ -48,8 +48,7 @@ def origin(records: KernelRecords) -> dict[str, Any]:
 def _sources(env: Mapping[str, Any], variant: str) -> dict[str, str]:
     """The hash of the sources of a variant that was timed before they changed and not again since; else nothing."""
     earlier = env.get("earlier")
-    variants = earlier.get("variants") if isinstance(earlier, dict) else None
-    if not isinstance(earlier, dict) or not isinstance(variants, list) or variant not in variants:
+    if not isinstance(earlier, dict) or not isinstance(named := earlier.get("variants"), list) or variant not in named:
         return {}
     return {"source_hash": str(earlier.get("source_hash", ""))}
 

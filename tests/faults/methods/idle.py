@@ -6,13 +6,11 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from pti_loop.drafter import Drafter, Source, Target
-from pti_loop.engine import Context, prefill
+from pti_loop.engine import Context
 from pti_loop.parameters import ROLLBACK, Spec
 from pti_loop.sampling import Sampler
-from tests.faults.speculating import Speculating
+from tests.faults.speculating import Speculating, likeliest
 
 SPEC = Spec("idle", "works while nobody times it", parameters=(ROLLBACK,))
 DRAFT, LONGEST = 7, 60
@@ -62,13 +60,7 @@ class Ahead(Source):
             self._thread.join()
 
     def _decode(self, key: tuple[int, ...]) -> None:
-        self._ctx.clear()
-        prefill(self._ctx, key, 0)
-        known = [int(np.argmax(self._ctx.logits()[-1]))]
-        while len(known) < LONGEST:
-            self._ctx.decode([known[-1]], [len(key) + len(known) - 1], [0], None)
-            known.append(int(np.argmax(self._ctx.logits()[0])))
-        self.answers[key] = known
+        self.answers[key] = likeliest(self._ctx, key, LONGEST)
 
     def close(self) -> None:
         self._ctx.close()

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from pti_loop.drafter import Drafter, Source, Target
-from pti_loop.engine import Context, prefill
+from pti_loop.engine import Context
 from pti_loop.parameters import ROLLBACK, Parameter, Spec
 from pti_loop.sampling import Sampler
-from tests.faults.speculating import Speculating
+from tests.faults.speculating import Speculating, likeliest
 
 SPEC = Spec("late", "waits, and then knows", parameters=(
     ROLLBACK,
@@ -69,13 +67,7 @@ class Learnt(Source):
 
     def decoded(self, tokens: Sequence[int]) -> list[int]:
         """The likeliest answer, from its first token on."""
-        self._ctx.clear()
-        prefill(self._ctx, tokens, 0)
-        known = [tokens[-1], int(np.argmax(self._ctx.logits()[-1]))]
-        while len(known) < LONGEST:
-            self._ctx.decode([known[-1]], [len(tokens) + len(known) - 2], [0], None)
-            known.append(int(np.argmax(self._ctx.logits()[0])))
-        return known
+        return [tokens[-1], *likeliest(self._ctx, tokens, LONGEST - 1)]
 
     def close(self) -> None:
         self._ctx.close()
