@@ -16,10 +16,10 @@ from bench.errors import UserError, nearest
 from bench.plan import served, treatment
 from bench.plan.compose import compose_points
 from bench.plan.config import CONFIGS
-from bench.plan.cost import work
 from bench.plan.engines import ENGINES
 from bench.plan.model_files import model_path
 from bench.plan.settings import STOCK, Config, ModelConfig, PeersConfig
+from bench.plan.work import work
 from bench.records.cells import host_of, state_of
 from bench.records.drawing import CHAIN, CUTS, ENDS, PENALTIES, PLAIN, TEMPLATE, USUAL, WINDOW, drawn_words
 from bench.records.identity import cell_id, name_of_file

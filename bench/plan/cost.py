@@ -1,7 +1,7 @@
 """What a cell costs in time and disk, told before it runs: from stored cells of this machine, else from a model.
 
-Work is counted in plain decodes. What one takes is what like cells took here; where there is none, the model says that
-every decode reads the weights once. It runs nothing and knows no device.
+Work is counted in plain decodes (`bench.plan.work`). What one takes is what like cells took here; where there is none,
+the model says that every decode reads the weights once. It runs nothing and knows no device.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.plan.settings import PeersConfig
+from bench.plan.work import beside_s, work
 from bench.records.cells import read_part, read_status
 
 MOST_READ = 200
 """Stored cells that are looked at, the newest: more tell nothing more."""
+LEAST_DECODING = 0.1
+"""Share of a stored cell's time that is taken to be decodes, however much the rest is guessed to be."""
 FEWEST = 3
 """Like cells that say how far they spread."""
 SPREAD, MODEL_SPREAD = 1.6, 3.0
@@ -30,33 +32,8 @@ SERVED_S, SERVED_SPREAD = 0.02, 10.0
 """What a decode of a server is taken to take whose weights nobody can see here, and how far off that may be."""
 USUAL_GB_S = {"cpu": 10.0, "gpu": 200.0}
 """Reading of weights, by the model, where no stored cell has measured the bandwidth."""
-WORK_OF_COUNTING = 400
-"""Decodes that a decode under a profiler takes as long as, roughly."""
-BASE_BYTES, BYTES_A_UNIT = 14_000.0, 12.0
+BASE_BYTES, BYTES_A_UNIT = 14_000.0, 13.0
 """Size of a record without rows, and what it grows by with the work: the median of the reference."""
-
-
-def work(kind: str, config: Mapping[str, Any]) -> float:
-    """A guess of a cell's cost: plain decodes, and wider ones at their rough relative cost."""
-    if kind == "profile":
-        measure, peers = config["measure"], config["peers"]
-        # A pair is both programs' tokens, and wide decodes cost more.
-        widths = peers.get("widths") or PeersConfig().widths
-        runs = bool(peers["llama_bench"]) + 2 * len(widths) * bool(peers["llama_batched_bench"])
-        steps = measure["step_passes"] * measure["step_widths"] * (measure["step_widths"] / 4 + 3) * 9
-        return float(steps + 2 * runs * peers["pairs"] * peers["n_gen"])
-    if kind == "counters":
-        return float(sum(config["measure"]["counted_widths"]) * WORK_OF_COUNTING)
-    blocks = len({item["class"] for item in config["prompts"]["items"]}) * config["measure"]["per_class"]
-    method = config["method"]
-    answers = config["streams"] if method["declaration"]["answers"] == "independent" else 1
-    guesses = method["parameters"].get("draft", 4) / 2 if method["declaration"]["guesses"] else 0
-    width = max(config["streams"], 1 + guesses)
-    rounds = 2 * answers + (1 + width / 2) * (1.5 if config["temperature"] else 1)
-    short = 2 * config["measure"].get("distribution", 0) * (1 + width / 2)
-    blocks_run = 2 * blocks * config["measure"]["blocks_per_prompt"]
-    sharp = 2 * blocks * rounds * config["measure"].get("sharp", False)  # once a prompt, weights of twice the bytes
-    return float(config["n_predict"] * (blocks_run * (rounds + 1) + sharp) + short)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +51,13 @@ class Past:
     seconds: float
     bytes: int
     file_bytes: float
+    beside_s: float
+    """Of the seconds, those that are no decodes."""
+
+    @property
+    def a_decode_s(self) -> float:
+        """What a unit of its work took; some of any cell is decoding."""
+        return max(self.seconds - self.beside_s, self.seconds * LEAST_DECODING) / self.work
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,31 +97,33 @@ class Costs:
         """For a cell of a plan. `file_bytes` are those of its weights, 0 where they are not here."""
         if known := self._itself.get(cell):
             return Guess(known.seconds, known.seconds / 1.2, known.seconds * 1.2, known.bytes, ITSELF)
-        units, one_decode = work(kind, config), _decode(file_bytes, self.reading(on_cpu))
+        units, one_decode = work(kind, config, on_cpu), _decode(file_bytes, self.reading(on_cpu))
+        rest = beside_s(kind, config, file_bytes, on_cpu)
         method = str((config.get("method") or {}).get("name", ""))
         source, found = self._group(kind, method, str(config.get("weights", "")), _engine(config), on_cpu)
         if not file_bytes and source in (OTHER_MODEL, MODEL):
-            seconds = units * SERVED_S
+            seconds = rest + units * SERVED_S
             return Guess(seconds, seconds / SERVED_SPREAD, seconds * SERVED_SPREAD, _bytes(units, ()), UNSEEN)
         if not found:
-            seconds = units * one_decode
+            seconds = rest + units * one_decode
             return Guess(seconds, seconds / MODEL_SPREAD, seconds * MODEL_SPREAD, _bytes(units, ()), MODEL)
-        rates = [one.seconds / one.work for one in found]
+        rates = [one.a_decode_s for one in found]
         if source == OTHER_MODEL:
             rates = [rate * one_decode / _decode(one.file_bytes, self.reading(on_cpu))
                      for rate, one in zip(rates, found, strict=True)]  # fmt: skip
-        return _of(source, units, found, rates)
+        return _of(source, units, rest, found, rates)
 
     def _group(self, kind: str, method: str, weights: str, engine: str, on_cpu: bool) -> tuple[str, list[Past]]:
         """The stored cells that are most like one, and how like they are."""
-        key = (_family(kind), method, weights, engine, on_cpu)
+        key = (kind, method, weights, engine, on_cpu)
         if key not in self._groups:
             there = [one for one in self._past if (one.engine, one.on_cpu) == (engine, on_cpu)]
             near = [one for one in there if _family(one.kind) == _family(kind)]
             same = [one for one in near if one.weights == weights]
             alike = [one for one in same if one.method == method]
-            self._groups[key] = next(((source, found) for source, found in (
-                (LIKE, alike), (SAME_MODEL, same), (OTHER_MODEL, near)) if found), (MODEL, []))  # fmt: skip
+            of_kind = [one for one in alike if one.kind == kind]
+            ranked = ((LIKE, of_kind), (LIKE, alike), (SAME_MODEL, same), (OTHER_MODEL, near))
+            self._groups[key] = next(((source, found) for source, found in ranked if found), (MODEL, []))
         return self._groups[key]
 
     def reading(self, on_cpu: bool) -> float:
@@ -163,12 +149,12 @@ def _decode(file_bytes: float, gb_s: float) -> float:
     return file_bytes / (gb_s * 1e9) + CALL_S
 
 
-def _of(source: str, units: float, found: Sequence[Past], rates: Sequence[float]) -> Guess:
+def _of(source: str, units: float, rest: float, found: Sequence[Past], rates: Sequence[float]) -> Guess:
     middle = statistics.median(rates)
     low, high = middle / SPREAD, middle * SPREAD
     if len(rates) >= FEWEST:
         low, high = min(*rates, middle / 1.2), max(*rates, middle * 1.2)
-    return Guess(units * middle, units * low, units * high, _bytes(units, found), source)
+    return Guess(*(rest + units * rate for rate in (middle, low, high)), _bytes(units, found), source)
 
 
 def _bytes(units: float, found: Iterable[Past]) -> float:
@@ -188,18 +174,18 @@ def past_cells(folders: Sequence[Path], wanted: Collection[str] = ()) -> Costs:
         if not status or not config or not facts or status["state"] != "done" or not status.get("seconds"):
             continue
         with suppress(KeyError, TypeError, ValueError, AttributeError):  # an edited record
-            found.append(_past(folder, float(status["seconds"]), config, facts["model"]))
+            found.append(_past(folder.name, float(status["seconds"]), config, facts["model"], _size(folder)))
             if measured := (facts.get("bandwidth") or {}).get("read_gb_s"):
                 gb_s.append(float(measured))
     return Costs(found, statistics.median(gb_s) if gb_s else None)
 
 
-def _past(folder: Path, seconds: float, config: Mapping[str, Any], model: Mapping[str, Any]) -> Past:
-    kind = str(config["kind"])
-    return Past(folder.name, kind, str((config.get("method") or {}).get("name", "")),
-                str(config.get("weights") or model.get("sha256") or ""), _engine(config),
-                not model.get("layers_offloaded"), max(work(kind, config), 1.0), seconds, _size(folder),
-                float(model["file_bytes"]))  # fmt: skip
+def _past(cell: str, seconds: float, config: Mapping[str, Any], model: Mapping[str, Any], size: int) -> Past:
+    kind, on_cpu, file_bytes = str(config["kind"]), not model.get("layers_offloaded"), float(model["file_bytes"])
+    return Past(cell, kind, str((config.get("method") or {}).get("name", "")),
+                str(config.get("weights") or model.get("sha256") or ""), _engine(config), on_cpu,
+                max(work(kind, config, on_cpu), 1.0), seconds, size, file_bytes,
+                beside_s(kind, config, file_bytes, on_cpu))  # fmt: skip
 
 
 def _written(folder: Path) -> float:
