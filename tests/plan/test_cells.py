@@ -97,7 +97,7 @@ def test_the_widths_of_a_program_beside_count_where_it_runs_and_they_are_not_the
     assert wide.id != planned(batched).id
     assert wide.config["peers"]["widths"] == [1, 8]
     assert fault_in("cell.yaml", wide.config) == "", "a planned cell can be read once it is stored"
-    assert planned(batched, "peers.widths=[1]").work < planned(batched).work < wide.work, "eight rows cost more than four"
+    assert planned(batched, "peers.widths=[1]").work < planned(batched).work < wide.work, "eight rows beside four"
 
 
 def test_a_cell_knows_its_folder_its_machine_and_the_programs_beside_it(tmp_path):

@@ -55,7 +55,7 @@ def test_a_prompt_costs_a_decode_and_its_tokens_at_the_price_of_a_batch(cells: l
 
 
 def prompt_price(cell: StoredCell) -> float:
-    """What a prompt's token takes in the baseline beside one decode a prompt, in plain decodes; 0 where none is long."""
+    """Plain decodes that a prompt's token takes in the baseline beside one a prompt; 0 where none is long."""
     runs, answers = cell.runs, Runs(cell.config, CPU).answers
     prices = []
     for at, arm in enumerate(runs["arm"]):
