@@ -154,7 +154,8 @@ def _of(source: str, units: float, rest: float, found: Sequence[Past], rates: Se
     low, high = middle / SPREAD, middle * SPREAD
     if len(rates) >= FEWEST:
         low, high = min(*rates, middle / 1.2), max(*rates, middle * 1.2)
-    return Guess(*(rest + units * rate for rate in (middle, low, high)), _bytes(units, found), source)
+    likely, least, most = (rest + units * rate for rate in (middle, low, high))
+    return Guess(likely, least, most, _bytes(units, found), source)
 
 
 def _bytes(units: float, found: Iterable[Past]) -> float:

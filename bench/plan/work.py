@@ -89,10 +89,11 @@ class Runs:
     """
 
     def __init__(self, config: Mapping[str, Any], device: Device) -> None:
-        self.measure, self.device, self._config = config["measure"], device, config
+        self.measure: Mapping[str, Any] = config["measure"]
+        self.device, self._config = device, config
         self.method, items = config["method"], config["prompts"]["items"]
         self.declared, parameters = self.method["declaration"], self.method["parameters"]
-        self.streams, self.n_predict = config["streams"], config["n_predict"]
+        self.streams, self.n_predict = int(config["streams"]), int(config["n_predict"])
         one = self.declared["answers"] == "one"
         self.answers = self.streams if self.declared["answers"] == "independent" else 1
         self.wide = self.streams > 1 and not one
@@ -100,16 +101,16 @@ class Runs:
         copies = self._copies = self.declared["answers"] == "copies"
         # Copies guess by what they are; all others by as many tokens as they may draft, half of which are not drafted.
         most = parameters.get("draft", parameters.get("window", 4))
-        self.draft = most / 2 if self.guesses and not copies else 0
+        self.draft = float(most) / 2 if self.guesses and not copies else 0
         self.rebuilt = copies and parameters.get("rebuild", "none") != "none"
         said = sum(len(str(item.get("text") or "")) + len(str(item.get("system") or "")) for item in items)
-        self.prompt = said / max(len(items), 1) / LETTERS + (config.get("depth") or 0)
+        self.prompt = said / max(len(items), 1) / LETTERS + int(config.get("depth") or 0)
         counted = Counter(item["class"] for item in items)
         classes = self.measure.get("classes") or sorted(counted)
-        self.tasks = sum(min(self.measure["per_class"], counted[name]) for name in classes)
-        self.blocks = self.tasks * self.measure["blocks_per_prompt"]
-        self.again = min(self.measure["again_blocks"], self.blocks)
-        self.controlled = min(self.measure["control_blocks"], self.blocks) if self.guesses or self.wide else 0
+        self.tasks = sum(min(int(self.measure["per_class"]), counted[name]) for name in classes)
+        self.blocks = self.tasks * int(self.measure["blocks_per_prompt"])
+        self.again = min(int(self.measure["again_blocks"]), self.blocks)
+        self.controlled = min(int(self.measure["control_blocks"]), self.blocks) if self.guesses or self.wide else 0
 
     @property
     def timed(self) -> int:
@@ -126,7 +127,7 @@ class Runs:
         again = self.measure["noise_prompts"] * pair + 2 * self._differ(self.blocks) * pair
         wide = WIDE * (self.tasks * (plain + treated) + (1 + self._differ(self.tasks)) * pair)
         draws = 2 * self.measure.get("distribution", 0) * self._decode(self._width)
-        return timed + once + again + wide * bool(self.measure.get("sharp")) + draws
+        return float(timed + once + again + wide * bool(self.measure.get("sharp")) + draws)
 
     def _controls(self, plain: float, treated: float) -> float:
         """Oracle and sabotage, the answers that they know, the wide context alone, and both arms with no row alone."""
