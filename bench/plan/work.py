@@ -64,7 +64,7 @@ def beside_s(kind: str, config: Mapping[str, Any], file_bytes: float, on_cpu: bo
         peers = config["peers"]
         widths = peers.get("widths") or PeersConfig().widths
         starts = peers["pairs"] * (bool(peers["llama_bench"]) + bool(peers["llama_batched_bench"]) * len(widths))
-        return CELL_S + load * (1 + starts)
+        return float(CELL_S + load * (1 + starts))
     changed = ((config.get("treatment") or {}).get("engine") or {}) if kind == "trial" else {}
     draws = DRAW_S * work(kind, config, on_cpu) if config.get("temperature") else 0.0
     return (CELL_S + load) * (2 if any(key in APART for key in changed) else 1) + draws
