@@ -6,12 +6,18 @@ An error of a child is raised in the parent, an interrupt is the parent's to ans
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from bench.errors import UserError
+
+T = TypeVar("T")
+AHEAD = 4
+"""Things a process that are asked for before the first of them is taken."""
 
 
 @contextmanager
@@ -30,6 +36,18 @@ def children(count: int, start: Callable[[], object] | None = None) -> Iterator[
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def in_turn(pool: Executor, what: Callable[..., T], asked: Sequence[tuple[Any, ...]], ahead: int) -> Iterator[T]:
+    """What a function makes of each of some arguments, in their order; so many are asked for before the first is taken.
+
+    All at once, results would pile up where whoever takes them is the slower one.
+    """
+    waiting = deque(pool.submit(what, *one) for one in asked[:ahead])
+    for place in range(len(asked)):
+        yield waiting.popleft().result()
+        if place + ahead < len(asked):
+            waiting.append(pool.submit(what, *asked[place + ahead]))
 
 
 def _begin(start: Callable[[], object] | None) -> None:

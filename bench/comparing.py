@@ -67,7 +67,7 @@ def _compared(folders: Sequence[Path], chosen: Chosen) -> tuple[list[Comparison]
             raise UserError(f"no cell of {one.name} belongs to one of {base.name}: no id is in both, nor a cell of the "
                             "same model, method, parameters, streams, temperature, length and prompts")  # fmt: skip
         rows += found
-    return rows, [line for one in (base, *others) for line in damaged_lines(one.findings.cells)]
+    return rows, [line for one in (base, *others) for line in damaged_lines(one.cells)]
 
 
 def _distinct(folders: Sequence[Path]) -> None:
@@ -83,10 +83,11 @@ def _distinct(folders: Sequence[Path]) -> None:
 
 
 def _set(folder: Path, chosen: Chosen) -> Set:
-    """The findings of one folder: of results, or of one machine of them."""
-    from bench.judge.compare.rows import Set
+    """What is compared of one folder: of results, or of one machine of them."""
+    from bench.host.cpus import available_cpus
+    from bench.judge.compare.rows import Set, set_of
     from bench.records.cells import cell_folders, whole_cells
-    from bench.stored import judge_stored
+    from bench.stored import judge_stored, many_stored
 
     if not folder.is_dir():
         raise UserError(f"there is no results folder {folder}; give one that `python -m bench sweep` has written")
@@ -96,7 +97,12 @@ def _set(folder: Path, chosen: Chosen) -> Set:
         cells = [one for one in cell_folders(place.parent) if one.parent == place]
     if not cells:
         raise UserError(f"the folder {folder} has no cells; give one that `python -m bench sweep` has written")
-    return Set(str(folder), judge_stored(cells, chosen=chosen))
+    if (many := many_stored(cells, chosen)) is None:
+        return set_of(judge_stored(cells, chosen=chosen), str(folder))
+    found = Set(str(folder))
+    for part in many.each(set_of, available_cpus()):
+        found.add(part)
+    return found
 
 
 def _told(damaged: Sequence[str]) -> int:

@@ -166,7 +166,7 @@ def judged_of(asked: Options) -> Judged:
     """What the one results folder says. Raises `UserError` where it cannot be looked into."""
     from bench.stored import judged
 
-    return judged(asked.results[0], asked.claims, asked.chosen, traces=not asked.format)
+    return judged(asked.results[0], asked.claims, asked.chosen, shown=not asked.format)
 
 
 def write(found: Judged, reports: Path, results: Path) -> int:
@@ -178,7 +178,7 @@ def write(found: Judged, reports: Path, results: Path) -> int:
     from bench.report import print_summary, write_report
     from bench.report.tables.streamed_files import write_streamed
 
-    summary, csv = summary_of(found), None
+    summary, csv = summary_of(found, shown=True), None
     if found.many is not None:
         csv = partial(write_streamed, found.many, found.findings, available_cpus(), found.claims)
     write_report(found.findings, found.claims, reports, processes=available_cpus(), summary=summary,
@@ -187,18 +187,20 @@ def write(found: Judged, reports: Path, results: Path) -> int:
     return told(found, summary)
 
 
-def summary_of(found: Judged) -> Summary:
-    """The first screen: of all cells, however few of them a page shows."""
+def summary_of(found: Judged, shown: bool = False) -> Summary:
+    """The first screen: of all cells; where some are `shown` on a page, with how few that may be."""
     from bench.judge.summary import summarize
     from bench.judge.summary.missing import LEFT_OUT, Missing
 
     if found.many is None:
         return summarize(found.findings, found.claims, found.faults, found.only)
-    whole, shown = found.many.cells, len(found.findings.cells)
-    sentence = (f"Page, figures and report.md show {shown} of {whole} cells, the first of each arm, and no panels; the "
-                "CSV files have all. `report model=NAME method=NAME machine=NAME` shows what it is asked for.")
     made = summarize(found.many.light, found.claims, found.faults, found.only)
-    return replace(made, missing=(*made.missing, Missing(LEFT_OUT, sentence, whole - shown)))
+    if not shown:
+        return made
+    whole, few = found.many.cells, len(found.findings.cells)
+    sentence = (f"Page, figures and report.md show {few} of {whole} cells, the first of each arm, and no panels; the "
+                "CSV files have all. `report model=NAME method=NAME machine=NAME` shows what it is asked for.")
+    return replace(made, missing=(*made.missing, Missing(LEFT_OUT, sentence, whole - few)))
 
 
 def told(found: Judged, summary: Summary) -> int:
@@ -215,13 +217,19 @@ def told(found: Judged, summary: Summary) -> int:
 
 def _printed(asked: Options, found: Judged) -> int:
     """Print instead of writing."""
+    from bench.host.cpus import available_cpus
     from bench.report.paste import document, rows, short
 
-    summary = summary_of(found)
+    summary, many, claims, out = summary_of(found), found.many, found.claims, sys.stdout
+    table, count = asked.table or "speedup", available_cpus()
     if asked.format == SHORT:
-        print(short.text(summary, found.findings), end="")
+        print(short.text(summary, many.held(short.TABLES, count) if many else found.findings), end="")
+    elif asked.format == WHOLE and many:
+        document.write_streamed(summary, many, found.findings, claims, out, count)
     elif asked.format == WHOLE:
-        document.write(summary, found.findings, found.claims, sys.stdout)
+        document.write(summary, found.findings, claims, out)
+    elif many:
+        rows.write_streamed(table, asked.format, many, found.findings, claims, out, count)
     else:
-        rows.write(asked.table or "speedup", asked.format, found.findings, found.claims, sys.stdout)
+        rows.write(table, asked.format, found.findings, claims, out)
     return told(found, summary)

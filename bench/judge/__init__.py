@@ -16,7 +16,7 @@ from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings, engine_build
 from bench.judge.hosts import Hosts, Origin, part
 from bench.judge.measure.case import host_of
-from bench.judge.measure.contexts import with_contexts
+from bench.judge.measure.contexts import Widening, with_contexts
 from bench.judge.tables import TABLES, named
 from bench.records.cells import DamagedCell
 
@@ -80,11 +80,23 @@ def join(gathered: Mapping[str, list[Any]]) -> Findings:
 class Across:
     """What the rows over several cells change in those of each."""
 
+    WIDENED = ("speedup", "trials")
+    """Tables in whose intervals the spread between contexts is."""
+
     def __init__(self, joined: Findings) -> None:
-        self._contexts, self._withdrawn = joined.contexts, Withdrawn(joined.controls)
+        self.widening, self._withdrawn = Widening(joined.contexts), Withdrawn(joined.controls)
+
+    @property
+    def digest(self) -> str:
+        """Stands for all that is taken back, and so for all that changes but in the tables of `WIDENED`."""
+        return self._withdrawn.digest
+
+    def withdraw(self, findings: Findings) -> None:
+        """Take back what failed checks take back, and leave the intervals."""
+        self._withdrawn.finish(findings)
 
     def finish(self, findings: Findings) -> None:
         """Put it into rows of some cells, or of all."""
-        findings.speedup[:] = with_contexts(findings.speedup, self._contexts)
-        findings.trials[:] = with_contexts(findings.trials, self._contexts)
-        self._withdrawn.finish(findings)
+        findings.speedup[:] = with_contexts(findings.speedup, self.widening)
+        findings.trials[:] = with_contexts(findings.trials, self.widening)
+        self.withdraw(findings)

@@ -24,7 +24,7 @@ from bench.records import manifest, partial_cells, schema_1
 from bench.records.bounded import json_value, read_bytes, read_text, yaml_value
 from bench.records.cell_shape import fault_in
 from bench.records.engine_log import NOTHING, EngineLog, engine_log
-from bench.records.folders import UNREADABLE
+from bench.records.folders import UNREADABLE, has_cells
 from bench.records.folders import cell_folders as cell_folders
 from bench.records.rows import SCHEMA, STATUSES, TABLES, columns
 from bench.records.table_files import Columns as Columns
@@ -334,7 +334,7 @@ def whole_cells(root: Path) -> list[Path]:
 
 def records_root(root: Path) -> Path:
     """The folder whose cells are read for `root`: itself, or the reference in it where it has none of its own."""
-    return root if cell_folders(root) else root / REFERENCE
+    return root if has_cells(root) else root / REFERENCE
 
 
 def has_table(folder: Path, name: str) -> bool:

@@ -12,6 +12,8 @@ KERNELS = "kernels"
 UNREADABLE = "*"
 """Stands for all cells of a machine whose folder cannot be listed: no cell's name has that letter."""
 
+FIRST_FILES = ("status.json", "cell.yaml")
+
 
 def cell_folders(root: Path) -> list[Path]:
     """Folders of the cells below `root`, by machine and id, not looking into the committed reference.
@@ -20,23 +22,29 @@ def cell_folders(root: Path) -> list[Path]:
     What cannot be looked into is told as a cell too, and reading it says why. A folder that is linked twice is one.
     """
     # A cell of the reference lies one folder deeper, so it is not reached.
-    return _once(_below(root, ("status.json", "cell.yaml"), unreadable=True))
+    return _once(_below(root, FIRST_FILES, unreadable=True))
+
+
+def has_cells(root: Path) -> bool:
+    """Whether there is any: the others are not looked at."""
+    return any(True for _ in _below(root, FIRST_FILES, unreadable=True))
 
 
 def folders_with(root: Path, name: str, files: Iterable[str]) -> list[Path]:
     """Folders `<machine>/<name>` below `root` that have one of some files."""
-    return _once(path for path in _below(root, tuple(files), unreadable=False) if path.name == name)
+    return _once(_below(root, tuple(files), unreadable=False, name=name))
 
 
-def _below(root: Path, files: tuple[str, ...], unreadable: bool) -> Iterator[Path]:
+def _below(root: Path, files: tuple[str, ...], unreadable: bool, name: str = "") -> Iterator[Path]:
+    """With a `name`, the folders that are called so alone."""
     with suppress(OSError):  # the root itself: the caller knows whether there is one
         for machine in sorted(_folders(root)):
             try:
-                found = sorted(_folders(machine))
+                found = sorted(path for path in _folders(machine) if not name or path.name == name)
             except OSError:
                 found = [machine / UNREADABLE] if unreadable else []
             for path in found:
-                if path.name == UNREADABLE or (path.name[0] != "." and any(_is_there(path / name) for name in files)):
+                if path.name == UNREADABLE or (path.name[0] != "." and any(_is_there(path / file) for file in files)):
                     yield path
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.records.bounded import json_value, read_bytes, read_text, unpacked
-from bench.records.cells import MOST_LETTERS, REFERENCE, cell_folders
+from bench.records.cells import MOST_LETTERS, REFERENCE
 from bench.records.folders import KERNELS as FOLDER
-from bench.records.folders import folders_with
+from bench.records.folders import folders_with, has_cells
 from kernels.counters import Summary, read_profile, short_name, summarize
 from kernels.errors import KernelError
 from kernels.records import Sample
@@ -68,7 +68,7 @@ class KernelRecords:
 def kernel_folders(root: Path) -> list[Path]:
     """Folders of kernel records below `root`; those of the reference when `root` has no records of its own."""
     own = _folders(root)
-    return own if own or cell_folders(root) else _folders(root / REFERENCE)
+    return own if own or has_cells(root) else _folders(root / REFERENCE)
 
 
 def _folders(root: Path) -> list[Path]:

@@ -7,15 +7,15 @@ everything happens in this process.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from bench.children import children
+from bench.children import AHEAD, children, in_turn
 from bench.errors import UserError, nearest
 from bench.host.cpus import available_cpus
 from bench.judge import merge
@@ -23,6 +23,7 @@ from bench.judge.cell import JudgedCell, Profiles
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.facts import load_facts
 from bench.judge.claims.left_out import tell_left_out
+from bench.judge.claims.names import Names
 from bench.judge.claims.relevant import Relevant
 from bench.judge.claims.sheet import read_sheet
 from bench.judge.claims.verdicts import judge_claims
@@ -36,11 +37,13 @@ from bench.plan.model_words import words_of
 from bench.records.cells import has_table, whole_cells
 from bench.records.kernels import kernel_folders
 from bench.stored.chosen import EVERYTHING, Chosen
-from bench.stored.judging import Judging, judge_here, lighten_here, take
+from bench.stored.judging import Judging, judge_here, origins_here, span_here, take
 from bench.stored.kept import Kept, Share, identity_digest, prices_digest
 from bench.stored.origins import origin_of
-from bench.stored.streamed import Light, Streamed, light
+from bench.stored.spans import spans_of
+from bench.stored.streamed import Streamed
 
+T = TypeVar("T")
 ALL = "all"
 """Every sheet of configs/claims."""
 
@@ -67,17 +70,18 @@ class Judged(NamedTuple):
     faults: tuple[str, ...] = ()
     """A sentence on each entry of a sheet that cannot be judged."""
     many: Streamed | None = None
-    """All that was found, where there are too many cells to hold it; `findings` has that of a few then."""
+    """All that was found, where there are too many cells to hold it; `findings` has that of a few then, or of none."""
     only: str = ""
     """Which cells were asked for, as `machine=h200`; empty for all."""
 
 
-def judged(results: Path, claims: str, chosen: Chosen = EVERYTHING, traces: bool = True) -> Judged:
+def judged(results: Path, claims: str, chosen: Chosen = EVERYTHING, shown: bool = True) -> Judged:
     """The findings of a results folder, and the verdicts on sheets: `all` that are shipped, names of them, or files.
 
     A folder without a finished cell has empty findings. Raises `UserError` where there is no such folder, where a sheet
     cannot be read, and for a name that no cell has. Where some cells are chosen, a claim that only the others can judge
-    is said to be left out.
+    is said to be left out. `shown` is whether somebody looks at it: then the findings have what there is to see of each
+    cell's records, and of very many cells the rows of a few.
     """
     sheet, faults = read_sheets(claims)
     facts = load_facts(CONFIGS / "facts")
@@ -85,13 +89,13 @@ def judged(results: Path, claims: str, chosen: Chosen = EVERYTHING, traces: bool
     kernels = {folder: kernels_of(folder) for folder in _kernels(results, EVERYTHING)}
     own = [kernels[folder] for folder in _kernels(results, chosen)]
     many = None
-    if len(folders) <= MANY or not traces:
-        cells = _judged_cells(folders, traces=traces and len(folders) <= MOST_TRACED)
+    if len(folders) <= MANY:
+        cells = _judged_cells(folders, traces=shown and len(folders) <= MOST_TRACED)
         light = findings = with_kernels(cells.merged(chosen), own)
         every = findings if chosen == EVERYTHING else with_kernels(cells.merged(EVERYTHING), kernels.values())
     else:
         many = stream_stored(folders, Relevant(sheet, facts.names), chosen)
-        light, findings = with_kernels(many.light, own), with_kernels(many.shown(), own)
+        light, findings = with_kernels(many.light, own), with_kernels(many.shown() if shown else Findings(), own)
         every = light if chosen == EVERYTHING else with_kernels(many.light_of_every, kernels.values())
     verdicts = judge_claims(sheet, light, facts)
     if chosen != EVERYTHING:
@@ -143,6 +147,11 @@ def read_sheets(claims: str) -> tuple[list[Claim], list[str]]:
     return list(found.values()), faults
 
 
+def many_stored(folders: Sequence[Path], chosen: Chosen = EVERYTHING) -> Streamed | None:
+    """The findings of so many cells that they are not held; None of fewer. No claim is asked of them."""
+    return stream_stored(folders, Relevant([], Names()), chosen) if len(folders) > MANY else None
+
+
 def judge_stored(folders: Sequence[Path], processes: int | None = None, traces: bool = False,
                  chosen: Chosen = EVERYTHING) -> Findings:  # fmt: skip
     """Judge the cells of some folders, each read on its own, in the order of the folders.
@@ -172,7 +181,7 @@ class _Cells:
 def _judged_cells(folders: Sequence[Path], processes: int | None = None, traces: bool = False) -> _Cells:
     """Each cell judged, in the order of the folders."""
     begun = _begin(folders, processes, traces)
-    judged = {folder: share.judged for folder, share in begun.profiles.items()}
+    judged = {folder: share.judged for folder, (_, share) in begun.profiles.items()}
     rest = [folder for folder in folders if folder not in judged]
     for folder, (_, share) in zip(rest, _spread(begun.count, begun.judging, rest), strict=True):
         assert share is not None, "only profiles are asked for among others"
@@ -185,23 +194,28 @@ def _judged_cells(folders: Sequence[Path], processes: int | None = None, traces:
 def stream_stored(folders: Sequence[Path], relevant: Relevant, chosen: Chosen = EVERYTHING,
                   processes: int | None = None) -> Streamed:  # fmt: skip
     """The same of very many cells, of which no more is held than `relevant` asks for. Raises `UserError`, too."""
-    begun = _begin(folders, processes)
+    spans = spans_of(folders)
+    begun = _begin(folders, processes, spans=spans)
     found = Streamed(begun.hosts, chosen)
     judging = replace(begun.judging, relevant=relevant)
-    rest = [folder for folder in folders if folder not in begun.profiles]
-    with ExitStack() as stack:
-        if begun.count < 2:
-            lights: Iterator[Light] = map(judging.light_of, rest)
-        else:
-            pool = stack.enter_context(children(begun.count, partial(take, judging)))
-            lights = pool.map(lighten_here, rest, chunksize=CHUNK)
-        for folder in folders:
-            share = begun.profiles.get(folder)
-            found.add(light(share, relevant) if share is not None else next(lights))
+    asked = [(span, stamp, {one: begun.profiles[one] for one in span if one in begun.profiles})
+             for span, stamp in zip(spans, begun.stamps, strict=True)]  # fmt: skip
+    for one in _mapped(begun.count, judging, judging.span_of, span_here, asked):
+        found.add(one)
     if judging.keeps:
         Kept().forget_others()
     found.end()
     return found
+
+
+def _mapped(count: int, judging: Judging, here: Callable[..., T], there: Callable[..., T],
+            asked: Sequence[tuple[Any, ...]]) -> Iterator[T]:  # fmt: skip
+    """What a function makes of each of some arguments, in this process or there in others that judge so."""
+    if count < 2:
+        yield from (here(*one) for one in asked)
+        return
+    with children(count, partial(take, judging)) as pool:
+        yield from in_turn(pool, there, asked, AHEAD * count)
 
 
 @dataclass(frozen=True)
@@ -210,12 +224,16 @@ class _Begun:
 
     count: int
     """Processes that share the work."""
-    profiles: Mapping[Path, Share]
+    profiles: Mapping[Path, tuple[str, Share]]
+    """With their keys."""
     hosts: Hosts
     judging: Judging
+    stamps: Sequence[str] = ()
+    """How the files of each span lie."""
 
 
-def _begin(folders: Sequence[Path], processes: int | None, traces: bool = False) -> _Begun:
+def _begin(folders: Sequence[Path], processes: int | None, traces: bool = False,
+           spans: Sequence[list[Path]] = ()) -> _Begun:  # fmt: skip
     keeps = len(folders) >= FEWEST_KEPT and not os.environ.get(NO_CACHE)
     count = processes or min(available_cpus(), MOST_PROCESSES, len(folders) // FEWEST_A_PROCESS)
     # Only a cell with timed steps has a step-cost curve, and a contrast is judged against all curves there are.
@@ -223,19 +241,22 @@ def _begin(folders: Sequence[Path], processes: int | None, traces: bool = False)
     alone = Judging(keeps=keeps, traces=traces)
     found = dict(zip(first, _spread(count, alone, first), strict=True))
     profiles = [share.profile for _, share in found.values() if share and share.profile]
-    hosts = part(map(origin_of, folders), profiles)
+    told = list(_mapped(count, alone, alone.origins_of, origins_here, [(span,) for span in spans])) if spans else []
+    origins = chain.from_iterable(Counter(one).elements() for _, one in told) if spans else map(origin_of, folders)
+    hosts = part(origins, profiles)
     apart = [folder for folder in first if hosts.names and origin_of(folder) in hosts.names]
     found |= zip(apart, _spread(count, replace(alone, names=hosts.names), apart), strict=True)
-    shares = {folder: share for folder, (_, share) in found.items() if share is not None}
+    shares = {folder: (key, share) for folder, (key, share) in found.items() if share is not None}
     keys: dict[bytes, list[str]] = {}
     for key, share in found.values():
         if share is not None and share.profile is not None:
             keys.setdefault(identity_digest(share.profile.identity), []).append(key)
     prices = {identity: prices_digest(those) for identity, those in keys.items()}
-    curves = Profiles(share.profile for share in shares.values() if share.profile is not None)
+    curves = Profiles(share.profile for _, share in shares.values() if share.profile is not None)
     # A profile that was written meanwhile has no key, and what it priced none that would say so.
     safe = keeps and all(chain(*keys.values()))
-    return _Begun(count, shares, hosts, Judging(curves, prices, safe, traces, of_profiles=False, names=hosts.names))
+    judging = Judging(curves, prices, safe, traces, of_profiles=False, names=hosts.names)
+    return _Begun(count, shares, hosts, judging, [stamp for stamp, _ in told])
 
 
 def _with_words(traces: Sequence[Traces]) -> list[Traces]:

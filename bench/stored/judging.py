@@ -5,7 +5,10 @@ It knows nothing about what is judged, and of other cells nothing but their step
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +20,8 @@ from bench.judge.tables.cell import DAMAGED
 from bench.records.cells import DamagedCell, StoredCell, read_cell
 from bench.stored.kept import NOTHING, Kept, Share, identity_digest, key_of, packed, unpacked
 from bench.stored.origins import origin_of
-from bench.stored.streamed import Light, light
+from bench.stored.spans import KeptSpans, Span
+from bench.stored.streamed import span
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,35 @@ class Judging:
             Kept().store(key, packed(share), mine, self.prices.get(mine, NOTHING))
         return key, share
 
-    def light_of(self, folder: Path) -> Light:
-        """What is held of a cell among very many. Not for profiles."""
+    def origins_of(self, folders: Sequence[Path]) -> tuple[str, Mapping[Origin, int]]:
+        """How the files of a span lie, and where its cells were measured, which is not read again of what lies so."""
+        spans = KeptSpans(Kept().folder / "spans")
+        stamp = spans.stamp(folders, time.time_ns()) if self.keeps else ""
+        if stamp and (known := spans.origins(folders, stamp)) is not None:
+            return stamp, known
+        found = Counter(map(origin_of, folders))
+        if stamp:
+            spans.keep_origins(folders, stamp, found)
+        return stamp, found
+
+    def span_of(self, folders: Sequence[Path], stamp: str, profiles: Mapping[Path, tuple[str, Share]]) -> Span:
+        """What a span of very many cells says. Keys and shares of the profiles among them are told."""
         assert self.relevant is not None, "whoever holds little says what"
-        _, share = self.share_of(folder, *self.found(folder))
-        assert share is not None, "only profiles are asked for among others"
-        return light(share, self.relevant)
+        spans = KeptSpans(Kept().folder / "spans", f"{self.relevant.digest} {sorted(self.names.items())}")
+        keeps = self.keeps and bool(stamp)
+        if keeps and (known := spans.load(folders, stamp, self.prices)) is not None:
+            return known
+        found = [profiles[folder] if folder in profiles else self.share_of(folder, *self.found(folder))
+                 for folder in folders]  # fmt: skip
+        shares = [share for _, share in found if share is not None]
+        assert len(shares) == len(folders), "only profiles are asked for among others"
+        made = span(shares, self.relevant)
+        sure = [(key, priced) for key, _ in found if key and (priced := Kept().priced(key))] if keeps else []
+        if not keeps or len(sure) < len(found):  # what a cell says that was not kept may be something else tomorrow
+            return made
+        made = replace(made, key=hashlib.sha256(repr(sure).encode()).hexdigest())
+        spans.store(folders, stamp, sorted({priced for _, priced in sure}), made)
+        return made
 
     def _judged(self, cell: StoredCell | DamagedCell) -> Share | None:
         if not self.of_profiles:
@@ -100,6 +127,11 @@ def judge_here(folder: Path) -> tuple[str, Share | bytes | None]:
     return _CHOSEN[0].found(folder)
 
 
-def lighten_here(folder: Path) -> Light:
-    """The same, with no more than is held of it among very many."""
-    return _CHOSEN[0].light_of(folder)
+def origins_here(folders: Sequence[Path]) -> tuple[str, Mapping[Origin, int]]:
+    """How the files of a span lie, and where its cells were measured."""
+    return _CHOSEN[0].origins_of(folders)
+
+
+def span_here(folders: Sequence[Path], stamp: str, profiles: Mapping[Path, tuple[str, Share]]) -> Span:
+    """A span, judged as this process was told to."""
+    return _CHOSEN[0].span_of(folders, stamp, profiles)

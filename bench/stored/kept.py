@@ -30,7 +30,7 @@ from bench.stored.stamps import Stamps, digest_of
 from pti_loop.user_cache import user_cache
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("bench/judge", "bench/records", "bench/stored", "pti_loop")
+SOURCES = ("bench/judge", "bench/records", "bench/report/tables", "bench/stored", "pti_loop")
 """Folders of the code that a share follows from, beside the modules of `bench` itself."""
 LIBRARIES = ("numpy", "pyyaml", "scipy")
 MOST_VERSIONS = 2
@@ -90,35 +90,45 @@ class Kept:
     """The shares of one version of the code."""
 
     def __init__(self) -> None:
-        self._folder = user_cache() / "pti-bench" / "judged" / version()[:16]
-        self.stamps = Stamps(self._folder / "stamps")
+        self.folder = user_cache() / "pti-bench" / "judged" / version()[:16]
+        self.stamps = Stamps(self.folder / "stamps")
 
     def load(self, key: str, prices: Mapping[bytes, bytes] | None = None) -> bytes | None:
         """The share kept under a key, packed; None where there is none, or where other curves priced it.
 
         `prices` are the digests of the curves that there are, by identity; None for a profile, which nothing prices.
         """
+        if (found := self._found(key)) is None:
+            return None
+        identity, priced, share = found
+        return share if prices is None or prices.get(identity, NOTHING) == priced else None
+
+    def priced(self, key: str) -> tuple[bytes, bytes] | None:
+        """The digests of what a kept share has in common with curves, and of those that priced it."""
+        found = self._found(key)
+        return found and found[:2]
+
+    def _found(self, key: str) -> tuple[bytes, bytes, bytes] | None:
+        """Both digests, and the share."""
         try:
-            content = zlib.decompress(place_of(self._folder, key).read_bytes())
+            content = zlib.decompress(place_of(self.folder, key).read_bytes())
         except (OSError, zlib.error):
             return None
         seal, identity, priced, share = (content[:_DIGEST], content[_DIGEST : 2 * _DIGEST],
                                          content[2 * _DIGEST : 3 * _DIGEST], content[3 * _DIGEST :])  # fmt: skip
-        if seal != _seal(key, identity, priced, share):
-            return None
-        return share if prices is None or prices.get(identity, NOTHING) == priced else None
+        return (identity, priced, share) if seal == _seal(key, identity, priced, share) else None
 
     def store(self, key: str, share: bytes, identity: bytes = NOTHING, priced: bytes = NOTHING) -> None:
         """Keep a share, whole or not at all; where nothing can be written the next report judges again."""
         content = zlib.compress(_seal(key, identity, priced, share) + identity + priced + share, 1)
-        keep(place_of(self._folder, key), content)
+        keep(place_of(self.folder, key), content)
 
     def forget_others(self) -> None:
         """Remove the shares of all but the newest versions."""
         with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            os.utime(self._folder)
-            versions = sorted(self._folder.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            os.utime(self.folder)
+            versions = sorted(self.folder.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
             for old in versions[MOST_VERSIONS:]:
                 shutil.rmtree(old, ignore_errors=True)
 
@@ -135,11 +145,24 @@ def packed(share: Share) -> bytes:
 
 def unpacked(content: bytes) -> Share | None:
     """The share of some bytes; None where they hold anything else. Nothing of theirs is run but rows made."""
+    found = rows_in(content)
+    return found if isinstance(found, Share) else None
+
+
+def rows_in(content: bytes) -> object:
+    """What some bytes hold, if that is rows and plain values; None where it is anything else."""
     try:
-        found = _Reader(io.BytesIO(content)).load()
+        return _Reader(io.BytesIO(content)).load()
     except Exception:  # what does not fit today's classes fails in any way
         return None
-    return found if isinstance(found, Share) else None
+
+
+def plain(content: bytes) -> Any:
+    """The same of plain values alone."""
+    try:
+        return _PlainReader(io.BytesIO(content)).load()
+    except Exception:  # as above
+        return None
 
 
 class _Reader(pickle.Unpickler):
@@ -150,3 +173,10 @@ class _Reader(pickle.Unpickler):
         if found is None or ((module, name) not in _PARTS and not isinstance(found, type)):
             raise pickle.UnpicklingError(f"{module}.{name} is no part of a share")
         return found
+
+
+class _PlainReader(pickle.Unpickler):
+    """Makes texts, bytes, numbers and collections of them, and nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"{module}.{name} is no plain value")

@@ -31,7 +31,7 @@ class Stamps:
         """Hash of every byte of a cell, read only where something touched it; empty where a file cannot be read."""
         began = time.time_ns()
         try:
-            stamp, newest = _stamp(cell)
+            stamp, newest = stamp_of(cell)
         except OSError:
             return digest_of(cell)
         place = self._place(cell)
@@ -59,8 +59,8 @@ def digest_of(cell: Path) -> str:
     return found.hexdigest()
 
 
-def _stamp(cell: Path) -> tuple[str, int]:
-    """The stamp, and the newest time in it in nanoseconds."""
+def stamp_of(cell: Path) -> tuple[str, int]:
+    """The stamp, and the newest time in it in nanoseconds. Raises OSError."""
     with os.scandir(cell) as entries:
         told = {entry.name: entry.stat() for entry in entries}
     found = [(name, one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns)

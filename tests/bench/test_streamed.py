@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from bench import cli, reporting
 from bench.errors import UserError
 from bench.report import write_report
 from bench.report.tables.streamed_files import write_streamed
-from bench.stored import judged, streamed
+from bench.stored import judged, spans, streamed
 from bench.stored.chosen import Chosen
 from tests.bench.test_stored import root  # noqa: F401, a fixture
 from tests.scale.copies import REFERENCE, make
@@ -34,7 +35,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.stored, "MANY", 3)
     monkeypatch.setattr(streamed, "SHOWN", 20)
-    monkeypatch.setattr(streamed, "BATCH", 7)
+    monkeypatch.setattr(spans, "USUAL", 7)
 
 
 def tables(folder: Path) -> dict[str, list[dict[str, str]]]:
@@ -127,3 +128,54 @@ def test_the_file_of_the_rows_goes_with_them(copies: Path, many: None, tmp_path:
     assert [path.name[:10] for path in tmp_path.iterdir()] == ["pti-bench-"]
     del found
     assert not list(tmp_path.iterdir())
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+    code = cli.main(["report", *map(str, words)])
+    return code, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("of", ["copies", "root"])
+def test_the_document_has_the_rows_and_the_screen_as_ever(of: str, request: pytest.FixtureRequest,
+                                                          capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    results = request.getfixturevalue(of)
+    few = json.loads(printed(capsys, f"results={results}", "--json")[1])
+    request.getfixturevalue("many")
+    found = json.loads(printed(capsys, f"results={results}", "--json")[1])
+    assert found["summary"] == few["summary"] and list(found["tables"]) == list(few["tables"])
+    for name, rows in few["tables"].items():
+        assert sorted(map(str, rows)) == sorted(map(str, found["tables"][name])), name
+
+
+@pytest.mark.parametrize("form", reporting.FORMATS)
+@pytest.mark.parametrize("table", ["speedup", "claims", "bandwidth", "peers"])
+def test_the_lines_of_a_table_are_those_of_fewer_cells(form: str, table: str, copies: Path, tmp_path: Path,
+                                                       request: pytest.FixtureRequest,
+                                                       capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    """In another order, but for its head; the last row of a JSON array has no comma behind it."""
+    words = (f"results={copies}", "-o", form, f"table={table}")
+    few = printed(capsys, *words)[1].replace("},\n", "}\n").splitlines()
+    request.getfixturevalue("many")
+    found = printed(capsys, *words)[1].replace("},\n", "}\n").splitlines()
+    head = {"md": 2, "csv": 1}.get(form, 0)
+    assert found[:head] == few[:head] and sorted(found) == sorted(few) and (few or table == "peers")
+    if form == "json":
+        json.loads(printed(capsys, *words)[1])
+
+
+def test_a_post_is_of_all_cells(copies: Path, request: pytest.FixtureRequest,
+                                capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    few = printed(capsys, f"results={copies}", "--short")
+    request.getfixturevalue("many")
+    assert printed(capsys, f"results={copies}", "--short") == few
+
+
+def test_a_check_of_very_many_says_the_same(copies: Path, tmp_path: Path, request: pytest.FixtureRequest,
+                                            capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    base = tmp_path / "base"
+    shutil.copytree(copies, base)
+    shutil.rmtree(next(iter(sorted((base / "amd-epyc-2c").iterdir()))))
+    words = ("--check", base, f"results={copies}")
+    few = printed(capsys, *words)
+    request.getfixturevalue("many")
+    assert printed(capsys, *words) == few and f"only in {copies}" in " ".join(few[1].split())

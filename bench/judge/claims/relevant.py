@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.judge.claims.beside import STATIC
@@ -12,8 +13,8 @@ from bench.judge.claims.rows import DEFAULTS, DEFAULTS_OF, in_scope, value_of
 from bench.judge.columns import R
 from bench.judge.findings import Findings
 
-Question = tuple[Mapping[str, Any], str]
-"""A scope, and whose speed it is about."""
+Question = tuple[Mapping[str, Any], str, Container[str]]
+"""A scope, whose speed it is about, and what is compared elsewhere and may be any."""
 
 
 class Relevant:
@@ -26,13 +27,15 @@ class Relevant:
         self._names = names
         self._asked: dict[str, list[Question]] = {}
         for claim in claims:
-            for table, scope, whose in _questions(claim):
-                self._asked.setdefault(table, []).append((scope, whose))
-        self._keys: dict[str, tuple[str, ...]] = {}
-        for table, own in self._asked.items():
-            asked = {key for scope, _ in own for key in scope} | set(DEFAULTS_OF.get(table, DEFAULTS)) | set(KINDS)
-            self._keys[table] = ("scope", "model", *sorted(asked - {"per"}))
+            for table, question in _questions(claim):
+                self._asked.setdefault(table, []).append(question)
+        self._keys = keys_of(claims)
         self._known: dict[tuple[str, tuple[Any, ...]], bool] = {}
+
+    @property
+    def digest(self) -> str:
+        """Stands for what is asked, so that what was held for other sheets is known for it."""
+        return hashlib.sha256(repr((self._asked, self._names)).encode(errors="surrogateescape")).hexdigest()
 
     @property
     def tables(self) -> Sequence[str]:
@@ -47,17 +50,26 @@ class Relevant:
         key = table, tuple(str(value_of(row, name)) for name in self._keys[table])
         if key not in self._known:
             one = Findings(**{table: [row]})
-            self._known[key] = any(in_scope(table, scope, whose, one, self._names)
-                                   for scope, whose in self._asked[table])  # fmt: skip
+            self._known[key] = any(in_scope(table, scope, whose, one, self._names, told)
+                                   for scope, whose, told in self._asked[table])  # fmt: skip
         return self._known[key]
 
 
-def _questions(claim: Claim) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """Table, scope and whose speed: of the claim, and of each ratio that is told beside it."""
+def keys_of(claims: Sequence[Claim]) -> dict[str, tuple[str, ...]]:
+    """The columns by which `in_scope` tells rows apart for some claims, by table."""
+    found: dict[str, set[str]] = {}
+    for claim in claims:
+        for table, (scope, *_) in _questions(claim):
+            found.setdefault(table, {*DEFAULTS_OF.get(table, DEFAULTS), *KINDS}).update(scope)
+    return {table: tuple(sorted({"scope", *asked} - {"per"})) for table, asked in found.items()}
+
+
+def _questions(claim: Claim) -> Iterator[tuple[str, Question]]:
+    """Table and question: of the claim, and of each ratio that is told beside it."""
     if claim.table:
-        yield claim.table, claim.scope, claim.per
+        yield claim.table, (claim.scope, claim.per, claim.conditions)
     for entry in claim.rule.beside:
         if entry["table"] == STATIC:  # of kernels, which lie in no cell
             continue
         for part in (entry, *([entry["over"]] if "over" in entry else [])):
-            yield part["table"], part["scope"], str(part["scope"].get("per", "answer"))
+            yield part["table"], (part["scope"], str(part["scope"].get("per", "answer")), ())

@@ -6,7 +6,8 @@ Knows nothing about verdicts. A row is a mapping as the judge made it; a value t
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from itertools import chain
 from typing import Any, Protocol
 
 from bench.judge.claims.claim import Claim
@@ -189,10 +190,50 @@ def in_scope(table: str, scope: Mapping[str, Any], whose: str, findings: Tables,
     defaults = DEFAULTS_OF.get(table, DEFAULTS)
     silent = [(key, value) for key, value in defaults.items() if key not in scope and key not in told]
     wanted = [(key, value) for key, value in scope.items() if key != "per"]
-    rows = getattr(findings, table, None) or ()
-    # What the claim names first: that leaves few rows to look at further.
-    return [row for row in rows
-            if row.get("scope", per) == per and _matches(row, wanted, names) and _is_default(row, silent)]  # fmt: skip
+
+    def fits(row: Row) -> bool:
+        # What the claim names first: that leaves few rows to look at further.
+        return row.get("scope", per) == per and _matches(row, wanted, names) and _is_default(row, silent)
+
+    if isinstance(findings, Indexed):
+        return findings.rows_that(table, fits)
+    return [row for row in getattr(findings, table, None) or () if fits(row)]
+
+
+class Indexed:
+    """Tables of which many rows read alike to every claim: those are asked about once.
+
+    `keys` are the columns that claims ask of each table, as `bench.judge.claims.relevant` tells them; a table without
+    is asked row by row. The rows must stay as they are.
+    """
+
+    def __init__(self, findings: Tables, keys: Mapping[str, Sequence[str]]) -> None:
+        self._findings, self._keys = findings, keys
+        self._alike: dict[str, list[list[int]]] = {}
+
+    def __getattr__(self, table: str) -> Any:
+        return getattr(self._findings, table)
+
+    def rows_that(self, table: str, fits: Callable[[Row], bool]) -> list[Row]:
+        """The rows of a table for which `fits` says so, in their order. It looks at nothing but those columns."""
+        rows: Sequence[Row] = getattr(self._findings, table, None) or ()
+        if table not in self._keys:
+            return [row for row in rows if fits(row)]
+        if table not in self._alike:
+            self._alike[table] = _alike(rows, self._keys[table])
+        found = [places for places in self._alike[table] if fits(rows[places[0]])]
+        return [rows[place] for place in (found[0] if len(found) == 1 else sorted(chain.from_iterable(found)))]
+
+
+def _alike(rows: Sequence[Row], keys: Sequence[str]) -> list[list[int]]:
+    """Places of the rows that have the same values in some columns, of the same types."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for place, row in enumerate(rows):
+        values = [value_of(row, key) for key in keys]
+        kinds = tuple(map(type, values))
+        same = (kinds, *(repr(value) if isinstance(value, (list, dict)) else value for value in values))
+        groups.setdefault(same, []).append(place)
+    return list(groups.values())
 
 
 def value_of(row: Row, key: str) -> Any:

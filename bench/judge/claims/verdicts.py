@@ -20,7 +20,9 @@ from bench.judge.claims.mechanism import CONDITIONS, mechanism, missing
 from bench.judge.claims.names import Names
 from bench.judge.claims.outcome import Outcome, step_down
 from bench.judge.claims.recomputed import judge_arithmetic, judge_fact
+from bench.judge.claims.relevant import keys_of
 from bench.judge.claims.rows import (
+    Indexed,
     Row,
     Tables,
     by_machine,
@@ -59,9 +61,9 @@ def judge_claims(claims: Sequence[Claim], findings: Tables, facts: Facts) -> lis
     `measured`, its interval, `counted` and `distinct` are None where there is none. Raises UserError for a fact or a
     unit that does not fit.
     """
-    rows = []
+    rows, indexed = [], Indexed(findings, keys_of(claims))
     for claim in claims:
-        for (machine, build), outcome in _judge(claim, findings, facts).items():
+        for (machine, build), outcome in _judge(claim, indexed, facts).items():
             rows.append(_row(claim, machine, build, outcome))
     return rows
 

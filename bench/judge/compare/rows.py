@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bench.judge.compare.about import changes, other
@@ -25,18 +25,29 @@ ByCell = Mapping[tuple[str, str], Mapping[Key, Figure]]
 
 @dataclass(frozen=True)
 class Set:
-    """The findings of one results folder, and what it is called."""
+    """What is compared of one results folder, and what that is called."""
 
     name: str
-    findings: Findings
+    cells: list[Cell] = field(default_factory=list)
+    figures: dict[tuple[str, str], dict[Key, Figure]] = field(default_factory=dict)
+    """By machine and id of the cell."""
+
+    def add(self, part: Set) -> None:
+        """Take further cells."""
+        self.cells.extend(part.cells)
+        self.figures.update(part.figures)
+
+
+def set_of(findings: Findings, name: str = "") -> Set:
+    """What is compared of some findings."""
+    return Set(name, list(findings.cells), figures(findings))
 
 
 def compare(base: Set, present: Set) -> list[Comparison]:
     """A row a figure of each pair of cells, one for a pair that says nothing, and one for each cell without a pair."""
-    pairs, gone, further = matched(base.findings.cells, present.findings.cells)
-    theirs, ours = figures(base.findings), figures(present.findings)
+    pairs, gone, further = matched(base.cells, present.cells)
     names: dict[str, Any] = {"base_folder": base.name, "folder": present.name}
-    rows = [row for one, another in pairs for row in _pair(one, another, theirs, ours, names)]
+    rows = [row for one, another in pairs for row in _pair(one, another, base.figures, present.figures, names)]
     rows += [_alone(cell, names, base.name) for cell in gone if cell.kind]
     return rows + [_alone(cell, names, present.name) for cell in further if cell.kind]
 

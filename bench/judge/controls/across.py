@@ -4,6 +4,7 @@ that fails one. What each checks is in its own module.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from bench.judge.columns import R, changed
 from bench.judge.controls.curve import Checked, Costs, costs_of, curve_checks
 from bench.judge.controls.weights import NAME, Said, said_of, weight_checks
-from bench.judge.findings import Findings
+from bench.judge.findings import OK, Findings
 from bench.judge.tables import TABLES
 from bench.judge.tables.cell import ControlRow
 
@@ -45,8 +46,15 @@ class Withdrawn:
     def __init__(self, controls: Iterable[ControlRow]) -> None:
         controls = list(controls)
         self._curves = Checked(controls)
+        self._told = sorted((row.machine, row.cell, row.control, row.severity, row.sentence) for row in controls
+                            if row.severity != OK)  # fmt: skip
         self._why = {(row.machine, row.cell): f"{row.control}: {row.sentence}" for row in controls
                      if row.control == NAME and not row.ok}  # fmt: skip
+
+    @property
+    def digest(self) -> str:
+        """Stands for all that is taken back."""
+        return hashlib.sha256(repr(self._told).encode(errors="surrogateescape")).hexdigest()
 
     def finish(self, findings: Findings) -> None:
         """Void the costs of failed curves with what rests on them, and every row of a cell with weights in doubt."""

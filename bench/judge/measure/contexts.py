@@ -6,8 +6,10 @@ of a machine does (`bench.judge.measure.again`). Contexts that were made anew av
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,38 +19,76 @@ from bench.judge.tables.cell import Contexts
 if TYPE_CHECKING:
     from bench.judge.measure.runs import RunTable
 
-PAIRS = (("ci_low", "ci_high"), ("noise_low", "noise_high"), ("prompts_low", "prompts_high"))
+ENDS = ("ci_low", "ci_high", "noise_low", "noise_high", "prompts_low", "prompts_high")
+"""Columns that the spread widens: each other one is a lower end, and the next the upper one. It may turn `direction`,
+too."""
 
 
-def with_contexts(rows: Sequence[R], contexts: Sequence[Contexts]) -> list[R]:
-    """The rows with the spread between contexts of their machine and build in all intervals.
+@dataclass(frozen=True)
+class Told:
+    """What is needed of some rows, in their order."""
 
-    Of a build on trial that is the baseline's: two contexts of one kind are known of it alone.
-    """
-    by_build: Mapping[tuple[str, str], float] = {(one.machine, one.build): one.half_width for one in contexts}
-    return [_wider(row, by_build.get((row["machine"], row.get("baseline_build", row["build"])), 0.0)
-                   / float(np.sqrt(row["contexts"]))) for row in rows]  # fmt: skip
+    builds: Sequence[tuple[str, str]]
+    """Machine and build whose contexts are in the row's intervals."""
+    figures: np.ndarray
+    """(rows, 8): the speed-up, its sets of contexts, and its ends as in `ENDS`."""
+    directions: Sequence[str]
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]]) -> Told:
+        """Of rows of a table that has those columns. Of a build on trial two contexts are known of the baseline alone.
+        """
+        builds = [(row["machine"], row.get("baseline_build", row["build"])) for row in rows]
+        figures = [[row["speedup"], row["contexts"], *(row[name] for name in ENDS)] for row in rows]
+        return cls(builds, np.array(figures, dtype=float).reshape(len(rows), 2 + len(ENDS)),
+                   [row["direction"] for row in rows])  # fmt: skip
+
+
+class Widening:
+    """What contexts have over another, by machine and build."""
+
+    def __init__(self, contexts: Sequence[Contexts]) -> None:
+        self._half_widths = {(one.machine, one.build): one.half_width for one in contexts if one.half_width > 0}
+
+    @property
+    def digest(self) -> str:
+        """Stands for all of it."""
+        told = repr(sorted(self._half_widths.items()))
+        return hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()
+
+    def of(self, told: Told) -> tuple[np.ndarray, np.ndarray, list[str]]:
+        """Which rows it changes (rows), the ends of all of them (rows, 6), and their directions."""
+        found = np.array([self._half_widths.get(one, 0.0) for one in told.builds])
+        middle, contexts, ends = told.figures[:, :1], told.figures[:, 1], told.figures[:, 2:]
+        half = (found / np.sqrt(contexts))[:, None]
+        lower = np.arange(len(ENDS)) % 2 == 0
+        with np.errstate(all="ignore"):
+            ratios = np.where(lower, middle / ends, ends / middle)
+            # What an end is of the estimate when an independent error is added to its distance.
+            factors = np.exp(-np.hypot(np.log(ratios), half))
+            wide = np.where(lower, middle * factors, middle / factors)
+        changes = found > 0
+        ends = np.where(changes[:, None] & ~(lower & ~(ends > 0)), wide, ends)
+        directions = [direction_of(ratio, low, high) if wider else was for ratio, low, high, wider, was in zip(
+            told.figures[:, 0].tolist(), ends[:, 0].tolist(), ends[:, 1].tolist(), changes.tolist(), told.directions,
+            strict=True)]  # fmt: skip
+        return changes, ends, directions
+
+
+def with_contexts(rows: Sequence[R], widening: Widening) -> list[R]:
+    """The rows with the spread between contexts of their machine and build in all intervals."""
+    if not rows:
+        return []
+    changes, ends, directions = widening.of(Told.of(rows))
+    found = zip(rows, changes.tolist(), ends.tolist(), directions, strict=True)
+    return [changed(row, **dict(zip(ENDS, own, strict=True)), direction=direction) if wider else row
+            for row, wider, own, direction in found]  # fmt: skip
 
 
 def sets_of(table: RunTable, mask: np.ndarray) -> float:
     """How many sets of contexts of equal weight the treatment's runs under a mask are worth."""
     shares = np.unique(table.context[mask & table.of("treatment")], return_counts=True)[1].astype(float)
     return float(shares.sum() ** 2 / (shares @ shares)) if len(shares) else 1.0
-
-
-def _wider(row: R, half_width: float) -> R:
-    if not half_width > 0:
-        return row
-    ends, middle = {}, row["speedup"]
-    for low, high in PAIRS:
-        ends[low] = middle * _factor(middle / row[low], half_width) if row[low] > 0 else row[low]
-        ends[high] = middle / _factor(row[high] / middle, half_width)
-    return changed(row, **ends, direction=direction_of(middle, ends["ci_low"], ends["ci_high"]))
-
-
-def _factor(ratio: float, half_width: float) -> float:
-    """What an end is of the estimate when an independent error is added to its distance."""
-    return float(np.exp(-np.hypot(np.log(ratio), half_width)))
 
 
 def direction_of(ratio: float, low: float, high: float) -> str:

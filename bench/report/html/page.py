@@ -25,7 +25,7 @@ from bench.judge.tables.claims import MEANINGS
 from bench.judge.traces import Traces
 from bench.plain_text import plain_text
 from bench.report.html.packed import as_json, packed
-from bench.report.html.panels import panel
+from bench.report.html.panels import packed_panels
 from bench.report.html.screen import screen
 from bench.report.html.views import Part, parts
 from bench.report.summary import few
@@ -63,25 +63,28 @@ class Place:
 
 def write_page(tables: Ordered, claims: Sequence[Row], traces: Sequence[Traces], out: Path,
                place: Place | None = None, summary: Summary | None = None,
-               texts: Mapping[str, str] | None = None) -> Path:  # fmt: skip
+               texts: Mapping[str, str] | None = None, panels: Sequence[str] | None = None) -> Path:  # fmt: skip
     """Writes the page into the folder `out`, which must exist, and returns its path.
 
-    `traces` are what there is to see of each cell's records, `summary` is what the page begins with, `texts`
-    are CSV files by table where they are made already. Raises UserError when it cannot be written.
+    `traces` are what there is to see of each cell's records, `summary` is what the page begins with, `texts` are CSV
+    files by table where they are made already, `panels` those of the cells, packed. Raises UserError when it cannot be
+    written.
     """
-    return write_file(Path(out) / NAME, page_html(tables, claims, traces, place or Place(), summary, texts))
+    return write_file(Path(out) / NAME, page_html(tables, claims, traces, place or Place(), summary, texts, panels))
 
 
 def page_html(tables: Ordered, claims: Sequence[Row], traces: Sequence[Traces], place: Place,
-              summary: Summary | None = None, texts: Mapping[str, str] | None = None) -> str:  # fmt: skip
+              summary: Summary | None = None, texts: Mapping[str, str] | None = None,
+              panels: Sequence[str] | None = None) -> str:  # fmt: skip
     """The page as text: the same for the same input."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     filled = {name: rows for name in FILES if (rows := claims if name == "claims" else tables.rows(name))}
     made = texts or {}
     blocks = {f"table-{name}": packed(made.get(name) or table_text(name, rows)) for name, rows in filled.items()}
-    shown = {f"{plain_text(one.machine)}/{plain_text(one.cell)}": one for one in traces}
-    blocks |= {f"panel-{number}": packed(as_json(panel(one))) for number, one in enumerate(shown.values())}
+    shown = {f"{plain_text(one.machine)}/{plain_text(one.cell)}": place for place, one in enumerate(traces)}
+    panels = packed_panels(traces)() if panels is None else panels
+    blocks |= {f"panel-{number}": panels[place] for number, place in enumerate(shown.values())}
     data = {
         "columns": {name: _columns(name) for name in filled}, "verdicts": MEANINGS, "records": place.link,
         "command": place.command, "panels": {name: number for number, name in enumerate(shown)},

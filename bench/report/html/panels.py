@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import codecs
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +17,7 @@ import yaml
 from bench.judge.traces import Columns, Trace, Traces
 from bench.machine_name import make_of
 from bench.plain_text import plain_lines, plain_text
+from bench.report.html.packed import as_json, packed
 
 EMITS = ("stream", "position", "token", "round", "kind")
 PLAIN_FILES = ("cell.yaml", "env.json", "facts.json", "status.json")
@@ -24,7 +26,29 @@ DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 RUNS = ("run", "block", "order", "arm", "prompt", "counted", "distinct", "start_ns", "end_ns", "decode_window_ns",
         "prefill_ns", "clock_mhz", "temp_c", "load", "other_cpus", "steal", "energy_j")  # fmt: skip
 """Columns of the runs table that a panel shows; the file has all."""
+CHUNK = 8
+"""Panels that are asked for at once."""
 TIMES = ("total", "decode", "draft", "sample", "rollback")
+
+
+def hold(traces: Sequence[Traces]) -> None:
+    """In a process of a pool: these are the cells whose panels it is asked for, which are too much to hand over."""
+    _HELD[:] = traces
+
+
+def packed_panels(traces: Sequence[Traces], pool: Executor | None = None) -> Callable[[], list[str]]:
+    """Has the processes of a pool that began with `hold` pack all panels; what it returns waits for them."""
+    if pool is None:
+        return lambda: [packed(as_json(panel(one))) for one in traces]
+    found = pool.map(_packed_here, range(len(traces)), chunksize=CHUNK)
+    return lambda: list(found)
+
+
+_HELD: list[Traces] = []
+
+
+def _packed_here(place: int) -> str:
+    return packed(as_json(panel(_HELD[place])))
 
 
 def panel(traces: Traces) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from bench.judge.tables.claims import MEANINGS, Verdict
 from bench.plain_text import markdown
 from bench.report.figures.drawing import load_drawing, started
 from bench.report.html.page import Place, write_page
+from bench.report.html.panels import hold, packed_panels
 from bench.report.page.kernel_sections import kernel_sections
 from bench.report.page.screen import screen
 from bench.report.page.section import Section
@@ -56,18 +58,19 @@ def write_report(
     """
     out = Path(out)
     open_folder(out)
-    with _pool(findings, processes) if figures else nullcontext() as pool:
+    traces = getattr(findings, "traces", None) or []
+    with _pool(findings, processes, partial(hold, traces)) if figures else nullcontext() as pool:
         tables = Ordered(findings)
         index = CellIndex.of(tables)
         drawings = started(tables, claims, index, out / "figures", pool) if figures else list
+        panels = packed_panels(traces, pool)
         written = csv(out) if csv else write_tables(tables, claims, out)
         claims = [_of_few_cells(row) for row in claims] if csv else claims
         written += write_printed(tables, claims, index, out)
         contents = _contents(tables, claims, index, summary)
-        traces = getattr(findings, "traces", None) or []
         whole = [one for one in written if one.suffix == ".csv" and one.parent == out and not csv]
         texts = {one.stem: one.read_text("utf-8") for one in whole}
-        written.append(write_page(tables, claims, traces, out, Place.of(results, out), summary, texts))
+        written.append(write_page(tables, claims, traces, out, Place.of(results, out), summary, texts, panels()))
         drawn: list[Path] = drawings()
     shown = {path.stem for path in drawn if path.suffix == ".svg" and path.parent == out / "figures"}
     page = write_file(out / PAGE, _rendered(contents, shown))
@@ -79,14 +82,14 @@ def _of_few_cells(row: Row) -> Row:
     return changed(row, cells=row.cells[:MOST_IDS]) if isinstance(row, Verdict) and len(row.cells) > MOST_IDS else row
 
 
-def _pool(findings: Any, processes: int) -> AbstractContextManager[Executor | None]:
-    """Child processes that draw while the tables are written, where there are rows enough to gain by it."""
+def _pool(findings: Any, processes: int, start: Callable[[], None]) -> AbstractContextManager[Executor | None]:
+    """Child processes that draw and pack while the tables are written, where there are rows enough to gain by it."""
     processes = min(processes, MOST_PROCESSES)
     if processes < 2 or sum(len(getattr(findings, name, None) or []) for name in FILES) < ENOUGH_ROWS:
         return nullcontext()
     # Here, once: a process that is forked off has it too.
     load_drawing()
-    return children(processes)
+    return children(processes, start)
 
 
 def _contents(tables: Ordered, claims: Sequence[Row], index: CellIndex, summary: Summary | None) -> dict[str, Any]:

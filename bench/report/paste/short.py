@@ -15,6 +15,8 @@ from bench.report.tables.conditions import CellIndex, condition, grouped
 from bench.report.tables.csv_files import Ordered
 from bench.report.tables.values import MISSING, Row, cells_of, fixed, interval, line
 
+TABLES = ("speedup", "cells")
+"""What a post is made of."""
 HEADER = ("way of decoding", "one answer (95 %)", "in sum", "output")
 MOST_ROWS = 12
 """Of a machine and model; a post is no report."""

@@ -98,7 +98,7 @@ def cell_text(value: Any) -> str:
     return csv_cell(str(value))
 
 
-def _column_text(values: list[Any]) -> list[str]:
+def column_text(values: list[Any]) -> list[str]:
     """A column as CSV text, like `cell_text` of each value; most columns are of one type, which saves the asking."""
     kinds = {*map(type, values)}
     if kinds == {str}:
@@ -112,18 +112,23 @@ def _column_text(values: list[Any]) -> list[str]:
     return [cell_text(value) for value in values]
 
 
-def table_text(name: str, rows: Sequence[Row]) -> str:
-    """A whole CSV file. With no rows it is the header alone. Raises TypeError for a row with an undeclared column."""
+def table_text(name: str, rows: Sequence[Row], marks: Mapping[str, str] | None = None) -> str:
+    """A whole CSV file. With no rows it is the header alone. Raises TypeError for a row with an undeclared column.
+
+    `marks` stand in place of every value of their column.
+    """
     header = written(name)
     kind = row_type(name)
     for row in rows:
         if type(row) is not kind and (undeclared := [key for key in row if key not in kind.columns]):
             raise TypeError(f"a row of {name} has the column '{undeclared[0]}', which {kind.__name__} does not declare")
     columns = dict(zip(header, _columns(name, rows, header), strict=True))
+    marked = {key: [mark] * len(rows) for key, mark in (marks or {}).items()}
     texts = [
-        [csv_cell(" ".join(cells_of(row))) or "none" for row in rows] if key == "cells" else _column_text(values)
+        marked.get(key) or ([csv_cell(" ".join(cells_of(row))) or "none" for row in rows] if key == "cells"
+                            else column_text(values))
         for key, values in columns.items()
-    ]
+    ]  # fmt: skip
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from bench.judge.columns import changed
-from bench.judge.compare.rows import Set, by_chance, compare, compared, worse
+from bench.judge.compare.rows import by_chance, compare, compared, set_of, worse
 from bench.judge.findings import Findings
 from bench.stored import judge_stored
 from tests.faults.stored import REFERENCE
@@ -36,7 +36,7 @@ def with_row(found: Findings, table: str, place: int, **values: object) -> Findi
 
 
 def told(base: Findings, present: Findings):
-    return compare(Set("base", base), Set("present", present))
+    return compare(set_of(base, "base"), set_of(present, "present"))
 
 
 def place_of(rows, **wanted: object) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from bench.judge import judge
 from bench.judge.measure.again import FEWEST
-from bench.judge.measure.contexts import sets_of, with_contexts
+from bench.judge.measure.contexts import Widening, sets_of, with_contexts
 from bench.judge.tables.cell import Contexts
 from tests.calibration.simulation import Noise, contrast
 from tests.judge.judge_cells import Cell, guess_cell
@@ -47,7 +47,7 @@ def test_contexts_made_anew_average_what_they_have_over_each_other() -> None:
     (row, *_) = judge([in_sets(guess_cell(), 2)]).speedup
     told = Contexts(machine=row["machine"], build=row["build"], cells=[], again=1.0, ci_low=1.0, ci_high=1.0,
                     spread=0.05, half_width=0.1, readings=9)  # fmt: skip
-    (wide,) = with_contexts([row], [told])
+    (wide,) = with_contexts([row], Widening([told]))
     half = np.hypot(np.log(row["speedup"] / row["noise_low"]), 0.1 / np.sqrt(2))
     assert row["contexts"] == pytest.approx(2)
     assert wide["noise_low"] == pytest.approx(row["speedup"] * np.exp(-half))

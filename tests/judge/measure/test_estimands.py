@@ -8,7 +8,7 @@ import pytest
 
 from bench.judge import judge
 from bench.judge.columns import changed
-from bench.judge.measure.contexts import with_contexts
+from bench.judge.measure.contexts import Widening, with_contexts
 from bench.judge.measure.estimands import BETWEEN, CARRIED, ENOUGH, both, noise_of
 from bench.judge.measure.layout import contrast_design
 from bench.judge.tables.cell import Contexts
@@ -89,10 +89,10 @@ def test_a_spread_between_contexts_widens_every_interval_of_its_machine() -> Non
     (row, *_) = judge([guess_cell()]).speedup
     told = Contexts(machine=row["machine"], build=row["build"], cells=[], again=1.0, ci_low=1.0, ci_high=1.0,
                     spread=0.05, half_width=0.1, readings=9)  # fmt: skip
-    (wide,) = with_contexts([row], [told])
+    (wide,) = with_contexts([row], Widening([told]))
     half = np.hypot(np.log(row["speedup"] / row["noise_low"]), 0.1)
     assert wide["noise_low"] == pytest.approx(row["speedup"] * np.exp(-half))
-    assert with_contexts([row], [changed(told, machine="other")]) == [row]
+    assert with_contexts([row], Widening([changed(told, machine="other")])) == [row]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -37,7 +37,7 @@ def write(findings: object, claims: list[dict], out: Path) -> dict[str, list[dic
      [True, 2.0, None, "x"]],
 )  # fmt: skip
 def test_a_whole_column_is_written_as_its_values_are(column: list) -> None:
-    assert csv_files._column_text(column) == [csv_files.cell_text(value) for value in column]
+    assert csv_files.column_text(column) == [csv_files.cell_text(value) for value in column]
 
 
 @pytest.mark.parametrize("filled", [True, False])

@@ -17,7 +17,7 @@ from bench.judge.damage import judge_curves, judge_whole
 from bench.judge.findings import Findings
 from bench.judge.kernels.findings import judge_kernels
 from bench.judge.measure.case import is_profile
-from bench.judge.measure.contexts import PAIRS
+from bench.judge.measure.contexts import ENDS
 from bench.judge.tables import TABLES
 from bench.readme import REFERENCE, ROOT
 from bench.records.cells import cell_folders, read_cell
@@ -25,7 +25,7 @@ from bench.report.tables.csv_files import Ordered, table_text
 
 FOLDERS = {folder.name: folder for folder in cell_folders(REFERENCE)}
 ALONE = tuple(name for name, table in TABLES.items() if table.made_by)
-_WIDENED = {name for pair in PAIRS for name in pair} | {"direction"}
+_WIDENED = {*ENDS, "direction"}
 OF_SEVERAL = {"speedup": _WIDENED, "trials": _WIDENED,
               "cells": {"warnings", "void", "void_reason"}, "step_cost": {"void", "void_reason"}}  # fmt: skip
 """Columns that other cells have a say in, by the table."""
