@@ -11,7 +11,7 @@ import pytest
 from bench.cli import main
 from bench.records.identity import stored_id
 from bench.records.schema_1 import converted
-from tests.faults.stored import REFERENCE, Record, record
+from tests.faults.stored import Record, folder_of, record
 
 LOOKUP, PACKED, PROFILE, STAGGER = "9528e9b90995", "2298e84a468d", "35b43824814e", "563342f274db"
 CELLS = (LOOKUP, PACKED, PROFILE, STAGGER)
@@ -27,7 +27,7 @@ def base(tmp_path: Path) -> Path:
 
 def copied(root: Path, *cells: str) -> Path:
     for cell in cells or CELLS:
-        shutil.copytree(REFERENCE / MACHINE / cell, root / MACHINE / cell)
+        shutil.copytree(folder_of(cell), root / MACHINE / cell)
     return root
 
 

@@ -14,12 +14,11 @@ import pytest
 
 from bench import stored
 from bench.judge import judge
-from bench.plan.config import CONFIGS
 from bench.records.cells import load_cells, whole_cells
 from bench.stored import judge_stored, judging, kept, stamps
 from bench.stored.kept import Kept, Share, key_of, packed, unpacked
+from tests.faults.stored import folder_of
 
-REFERENCE = CONFIGS.parent / "results" / "reference" / "amd-epyc-2c"
 UNSEALED = ("16476fce18bc", "9528e9b90995", "35b43824814e", "6906f25dc103")
 """A loop that repeats, a lookup, the profile that prices them, and one at a temperature: of schemas without
 hashes, so that an edit of them is no damage and has to be judged."""
@@ -32,7 +31,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(stored, "FEWEST_KEPT", 0)
     for name in (*UNSEALED, SEALED):
-        shutil.copytree(REFERENCE / name, tmp_path / "results" / "amd-epyc-2c" / name)
+        shutil.copytree(folder_of(name), tmp_path / "results" / "amd-epyc-2c" / name)
     return tmp_path / "results"
 
 
@@ -65,7 +64,7 @@ def test_the_second_time_nothing_is_judged_and_everything_is_the_same(root, judg
     judgings.clear()
     assert shown(root) == first and judgings == []
     (root / "amd-epyc-2c" / "extra").mkdir()
-    shutil.copytree(REFERENCE / "63212163b56e", root / "amd-epyc-2c" / "63212163b56e")
+    shutil.copytree(folder_of("63212163b56e"), root / "amd-epyc-2c" / "63212163b56e")
     assert shown(root) == fresh(root) and judgings == ["63212163b56e"]
 
 
@@ -116,7 +115,7 @@ def test_a_stamp_that_was_edited_counts_for_nothing(root, judgings, reads, edit)
 def edits() -> list[tuple[str, str]]:
     files = ("cell.yaml", "env.json", "facts.json", "status.json", "runs.csv.gz", "rounds.csv.gz", "ledger.csv.gz")
     return [(cell, file) for cell in (UNSEALED[0], UNSEALED[2], SEALED) for file in files
-            if (REFERENCE / cell / file).exists()]  # fmt: skip
+            if (folder_of(cell) / file).exists()]  # fmt: skip
 
 
 @pytest.mark.parametrize(("cell", "file"), edits())
@@ -132,7 +131,7 @@ def test_an_edit_of_any_file_is_judged_though_its_size_and_time_stay(root, judgi
     judgings.clear()
     after = shown(root)
     assert cell in judgings and after == fresh(root)
-    path.write_bytes((REFERENCE / cell / file).read_bytes())
+    path.write_bytes((folder_of(cell) / file).read_bytes())
     assert shown(root) == before == fresh(root)
 
 
@@ -275,7 +274,7 @@ def test_what_a_reader_can_look_at_is_kept_too_and_apart(root, judgings):
 
 def test_few_cells_are_judged_as_they_are(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert judge_stored([REFERENCE / name for name in UNSEALED]).cells
+    assert judge_stored([folder_of(name) for name in UNSEALED]).cells
     assert list(tmp_path.iterdir()) == []
 
 

@@ -15,8 +15,8 @@ import yaml
 from bench.cli import main
 from bench.judge.tables import CONTROLS
 from bench.plain_text import csv_cell, markdown, plain_lines, plain_text
+from tests.faults.stored import EARLIER, KEPT
 
-REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
 TEXTS = [
     r"$\nosuch{x$", "costs $5 and $6", "\x1b]0;title\x07", "\x1b[2Jgone", "\x9b2J", "nul\0l",
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>",
@@ -46,8 +46,8 @@ def test_nothing_is_left_that_acts(text: str) -> None:
 
 
 def planted(results: Path, text: str) -> None:
-    """A contrast and a profile of the reference, without a manifest, with a text wherever a record has words."""
-    files = sorted(REFERENCE.glob("amd-epyc-2c/*/cell.yaml"))
+    """Contrasts and profiles without a manifest, with a text wherever a record has words."""
+    files = sorted(path for root in (EARLIER, *KEPT) for path in root.glob("amd-epyc-2c/*/cell.yaml"))
     texts = {path.parent: path.read_text() for path in files}
     for kind in ("contrast", "profile"):
         found = [folder for folder, text_ in texts.items() if f"\nkind: {kind}\n" in text_ and "schema: 1" in text_]

@@ -20,7 +20,8 @@ from bench.stored.chosen import Chosen
 from tests.bench.test_stored import root  # noqa: F401, a fixture
 from tests.scale.copies import REFERENCE, make
 
-CELLS = 40
+CELLS, SHOWN = 40, 30
+"""Cells of a folder, and those that its page shows: more than there are arms."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.stored, "MANY", 3)
-    monkeypatch.setattr(streamed, "SHOWN", 20)
+    monkeypatch.setattr(streamed, "SHOWN", SHOWN)
     monkeypatch.setattr(spans, "USUAL", 7)
 
 
@@ -68,14 +69,14 @@ def test_a_page_is_bounded_and_says_what_it_leaves_out(tmp_path: Path, copies: P
                                                        capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     cli.main(["report", f"results={copies}", f"reports={tmp_path}"])
     said = " ".join(capsys.readouterr().out.split())
-    words = f"show 20 of {CELLS} cells, the first of each arm"
+    words = f"show {SHOWN} of {CELLS} cells, the first of each arm"
     assert words in said and words in (tmp_path / "report.md").read_text()
     shown = judged(copies, "all").findings
     arms = {(row.machine, row.build, row.model, row.kind, row.state, row.short) for row in shown.cells}
     every = judged(copies, "all").many
     assert every is not None and every.cells == CELLS and len(every.light.cells) == CELLS
     assert arms == {(row.machine, row.build, row.model, row.kind, row.state, row.short) for row in every.light.cells}
-    assert len(shown.cells) == 20 and (tmp_path / "index.html").stat().st_size < 2_000_000
+    assert len(shown.cells) == SHOWN and (tmp_path / "index.html").stat().st_size < 2_000_000
 
 
 def test_the_first_screen_counts_all(copies: Path, many: None, monkeypatch: pytest.MonkeyPatch) -> None:

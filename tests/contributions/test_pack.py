@@ -20,6 +20,7 @@ from bench.records.bounded import yaml_value
 from bench.records.cells import StoredCell, load_cell, read_cell, write_cell
 from bench.records.identity import cell_id
 from bench.records.rows import Emit
+from tests.faults.stored import folder_of
 
 REFERENCE = ROOT / "results" / "reference" / "amd-epyc-2c"
 CELL = "089d8099b842"
@@ -150,7 +151,7 @@ def test_words_of_the_shipped_prompts_are_nobodys(tmp_path: Path) -> None:
 
 def test_a_damaged_cell_stays_at_home_and_the_others_travel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for cell in (CELL, "0da9772b8122"):
-        shutil.copytree(REFERENCE / cell, tmp_path / "r/amd-epyc-2c" / cell)
+        shutil.copytree(folder_of(cell), tmp_path / "r/amd-epyc-2c" / cell)
     (tmp_path / "r/amd-epyc-2c" / CELL / "facts.json").write_text("{}")
     assert cli.main(["pack", str(tmp_path / "r/amd-epyc-2c"), "-o", str(tmp_path / "c.tar.xz")]) == 1
     assert "facts.json: it was changed after it was written" in capsys.readouterr().err
@@ -185,7 +186,7 @@ def test_bad_words_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_an_archive_is_audited_cell_by_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for cell in (CELL, "16476fce18bc"):
-        shutil.copytree(REFERENCE / cell, tmp_path / "r/amd-epyc-2c" / cell)
+        shutil.copytree(folder_of(cell), tmp_path / "r/amd-epyc-2c" / cell)
     whole, single = tmp_path / "two.tar.xz", tmp_path / "one.tar.gz"
     cli.main(["pack", f"results={tmp_path / 'r'}", "-o", str(whole)])
     cli.main(["pack", CELL, f"results={tmp_path / 'r'}", "-o", str(single)])

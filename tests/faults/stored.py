@@ -23,6 +23,8 @@ from bench.records.rows import TABLES
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 KEPT = (Path(__file__).parents[1] / "data" / "cells", Path(__file__).parent / "cells")
 """Cells that were among those of the reference and show what its newest do not."""
+EARLIER = Path(__file__).parents[1] / "data" / "earlier"
+"""Cells as an earlier release wrote them, without hashes and without turns: tests name them, readers may have such."""
 ROWS = tuple(TABLES)
 OF_RUNS = ("rounds", "ledger", "draws", "pieces", "served", "runs")
 """Tables whose rows belong to a run, the runs themselves last."""
@@ -83,9 +85,14 @@ class Record:
         return folder
 
 
+def folder_of(cell: str) -> Path:
+    """Where a cell lies that a test names: among those of the reference, or of the tests."""
+    return next(path for root in (REFERENCE, *KEPT, EARLIER) for path in root.glob(f"*/{cell}"))
+
+
 @cache
 def _texts(cell: str) -> tuple[str, str, dict[str, str], dict[str, str], bytes]:
-    folder = next(path for root in (REFERENCE, *KEPT) for path in root.glob(f"*/{cell}"))
+    folder = folder_of(cell)
     parts = {name: (folder / f"{name}.json").read_text() for name in ("env", "facts", "status")}
     tables = {name: gzip.decompress((folder / f"{name}.csv.gz").read_bytes()).decode()
               for name in ROWS if (folder / f"{name}.csv.gz").exists()}  # fmt: skip

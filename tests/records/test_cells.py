@@ -24,6 +24,7 @@ from bench.records.cells import (
     write_cell,
 )
 from bench.records.rows import Draw, Emit, Round, Step
+from tests.faults.stored import EARLIER, folder_of
 
 DONE = {"state": "done", "reason": "", "seconds": 1.0}
 
@@ -268,7 +269,7 @@ def test_other_columns_than_those_of_the_record_are_an_error(tmp_path, change):
 
 @pytest.mark.parametrize("block", [-1, 2_000_000_000])
 def test_a_block_that_nobody_can_have_measured_is_damage(tmp_path, block):
-    (source, *_) = (ROOT / "results" / "reference").glob("*/9528e9b90995")
+    source = folder_of("9528e9b90995")
     folder = tmp_path / "box" / source.name
     shutil.copytree(source, folder)
     path = folder / "runs.csv.gz"
@@ -286,5 +287,10 @@ def test_every_cell_of_the_reference_is_readable():
     assert len(found) >= 50
     profiles = [cell for cell in found if len(cell.steps["width"])]
     assert profiles and all((cell.steps["settled"] == 1).any() for cell in profiles)
-    older = [cell for cell in profiles if cell.config.get("schema") == 1]
-    assert older and all((cell.steps["settled"] == 1).all() for cell in older), "what they lack is read as settled"
+
+
+def test_every_cell_of_an_earlier_release_is_readable():
+    found = load_cells(EARLIER)
+    assert found and {cell.config.get("schema") for cell in found} == {1}
+    profiles = [cell for cell in found if len(cell.steps["width"])]
+    assert profiles and all((cell.steps["settled"] == 1).all() for cell in profiles), "else settled"

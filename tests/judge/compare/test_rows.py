@@ -11,7 +11,7 @@ from bench.judge.columns import changed
 from bench.judge.compare.rows import by_chance, compare, compared, set_of, worse
 from bench.judge.findings import Findings
 from bench.stored import judge_stored
-from tests.faults.stored import REFERENCE
+from tests.faults.stored import folder_of
 
 CELLS = ("9528e9b90995", "41e5980671aa", "35b43824814e", "63212163b56e", "e45b4f9572a0")
 FIGURES = {
@@ -24,7 +24,7 @@ FIGURES = {
 
 @pytest.fixture(scope="module")
 def found() -> Findings:
-    return judge_stored([REFERENCE / "amd-epyc-2c" / cell for cell in CELLS], 1)
+    return judge_stored([folder_of(cell) for cell in CELLS], 1)
 
 
 def with_row(found: Findings, table: str, place: int, **values: object) -> Findings:

@@ -23,7 +23,7 @@ from tests.report import report_stand_ins as stand_ins
 
 WORDS = ["<img src=x onerror=window.hacked=1>", "</script><script>window.hacked=1</script>", "<b>bold</b>",
          "\u202eevil\u200b", "' onclick='window.hacked=1", "{{7*7}}", "javascript:window.hacked=1"]  # fmt: skip
-GOOD, OTHER = "bd724658bd3b", "16476fce18bc"
+GOOD, OTHER = "bd724658bd3b", "1fbe50d3a7cb"
 
 
 def written(findings: Any, claims: list[Any], out: Path, **more: Any) -> Path:
@@ -69,12 +69,12 @@ def test_hostile_words_are_words_everywhere(visit: Callable[..., Any], tmp_path:
 def broken(tmp_path: Path) -> Path:
     """One whole cell, one whose rounds are cut off, and one that a later release wrote."""
     root = tmp_path / "results" / "amd-epyc-2c"
-    for name in (GOOD, OTHER, "35b43824814e"):
+    for name in (GOOD, OTHER, "8ded458b1115"):
         shutil.copytree(REFERENCE / "amd-epyc-2c" / name, root / name)
     rounds = root / OTHER / "rounds.csv.gz"
     rounds.write_bytes(rounds.read_bytes()[:500])
-    config = root / "35b43824814e" / "cell.yaml"
-    config.write_text(config.read_text().replace("schema: 1", "schema: 99"))
+    config = root / "8ded458b1115" / "cell.yaml"
+    config.write_text(config.read_text().replace("schema: 3", "schema: 99"))
     return root.parent
 
 

@@ -11,7 +11,7 @@ import pytest
 from bench.readme import REFERENCE
 from tests.report.html.pages import until
 
-CELLS = ["amd-epyc-2c/bd724658bd3b", "amd-epyc-2c/16476fce18bc", "amd-epyc-2c/2298e84a468d", "amd-epyc-2c/8da2b2f4755d"]
+CELLS = ["amd-epyc-2c/bd724658bd3b", "amd-epyc-2c/1fbe50d3a7cb", "amd-epyc-2c/5bddcf34e5ea", "amd-epyc-2c/53f947bc2e1c"]
 
 
 def opened(visit, folder: Path, cell: str) -> Any:
