@@ -15,7 +15,7 @@ import yaml
 from bench.cli import main
 from bench.judge.tables import CONTROLS
 from bench.plain_text import csv_cell, markdown, plain_lines, plain_text
-from tests.faults.stored import EARLIER, KEPT
+from tests.faults.stored import unsealed
 
 TEXTS = [
     r"$\nosuch{x$", "costs $5 and $6", "\x1b]0;title\x07", "\x1b[2Jgone", "\x9b2J", "nul\0l",
@@ -47,11 +47,8 @@ def test_nothing_is_left_that_acts(text: str) -> None:
 
 def planted(results: Path, text: str) -> None:
     """Contrasts and profiles without a manifest, with a text wherever a record has words."""
-    files = sorted(path for root in (EARLIER, *KEPT) for path in root.glob("amd-epyc-2c/*/cell.yaml"))
-    texts = {path.parent: path.read_text() for path in files}
     for kind in ("contrast", "profile"):
-        found = [folder for folder, text_ in texts.items() if f"\nkind: {kind}\n" in text_ and "schema: 1" in text_]
-        for place, source in enumerate(found[:2]):
+        for place, source in enumerate(unsealed(kind)[:2]):
             folder = results / "box" / f"{kind}{place}"
             shutil.copytree(source, folder)
             config = yaml.safe_load((folder / "cell.yaml").read_text())

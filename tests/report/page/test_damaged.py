@@ -15,25 +15,17 @@ import yaml
 from bench.cli import main
 from bench.records.cells import whole_cells
 from bench.stored import judge_stored
+from tests.faults.stored import unsealed
 
-REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"
 ONE_OF_FOUR = "1 of 4 cells cannot be read or judged and counts for nothing"
-
-
-def cell_folder(kind: str, place: int) -> Path:
-    """A cell of the reference by its kind, in order of ids; none that a manifest ties to its name."""
-    files = sorted(REFERENCE.glob("*/*/cell.yaml"), key=lambda path: path.parent.name)
-    texts = {path.parent: path.read_text() for path in files}
-    return [folder for folder, text in texts.items() if f"\nkind: {kind}\n" in text and "schema: 3" not in text][place]
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """Two contrasts and two profiles of the reference on a machine of their own, each with another id."""
+    """Two contrasts and two profiles on a machine of their own, each with another id."""
     for kind in ("contrast", "profile"):
         for place in (0, 1):
-            found = cell_folder(kind, place)
-            shutil.copytree(found, tmp_path / "results" / "box" / f"{kind}{place}")
+            shutil.copytree(unsealed(kind)[place], tmp_path / "results" / "box" / f"{kind}{place}")
     return tmp_path / "results"
 
 
