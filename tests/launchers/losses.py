@@ -92,16 +92,24 @@ def lost_by_submitit(toy: Toy, cells: int, *more: str) -> subprocess.CompletedPr
     """A sweep by jobs of this machine, one of which is preempted, and one killed."""
     sweep = toy.start(f"seed=range(0,{cells})", "launcher=submitit", "launcher.cluster=local", *more)
     wait_for(toy, sweep, int(PART * cells))
-    job = shard_processes(toy)[0].parent()
+    job = a_job(toy, sweep)
     print(f"preempting the job {job.pid} after {len(toy.written())} cells", flush=True)
     job.send_signal(signal.SIGUSR2)
     wait_for(toy, sweep, int(2 * PART * cells))
-    while not (found := shard_processes(toy)) and sweep.poll() is None:
-        time.sleep(0.1)
-    print(f"killing the job {found[0].parent().pid} after {len(toy.written())} cells", flush=True)
-    found[0].parent().kill()
+    job = a_job(toy, sweep)
+    print(f"killing the job {job.pid} after {len(toy.written())} cells", flush=True)
+    job.kill()
     out, err = sweep.communicate()
     return subprocess.CompletedProcess(sweep.args, sweep.returncode, out, err)
+
+
+def a_job(toy: Toy, sweep: subprocess.Popen[str]) -> psutil.Process:
+    """A job that measures: between two of them there is none for a while. Raises RuntimeError where the sweep ended."""
+    while sweep.poll() is None:
+        if found := shard_processes(toy):
+            return found[0].parent()
+        time.sleep(0.1)
+    raise RuntimeError(f"the sweep ended before it lost a job (exit code {sweep.returncode}): {sweep.communicate()[1]}")
 
 
 def faults(toy: Toy, cells: int) -> list[str]:
