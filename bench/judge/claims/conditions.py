@@ -27,10 +27,26 @@ def differing(claim: Claim, row: Row, names: Names) -> list[str]:
     return phrases
 
 
-def elsewhere(claim: Claim, row: Row, names: Names) -> str:
-    """Sentence that lists the differing conditions; empty when there are none."""
-    differences = differing(claim, row, names)
-    return f" Conditions that differ: {'; '.join(differences)}." if differences else ""
+class Elsewhere:
+    """In what rows differ from a claim's conditions. Of those that read alike in all that it names, one is asked."""
+
+    def __init__(self, claim: Claim, names: Names) -> None:
+        self._claim, self._names = claim, names
+        named = [key for key in CONDITION_KEYS if key in claim.conditions]
+        self._keys = (*named, "model", "synthetic") if named else ()
+        self._known: dict[tuple[Any, ...], str] = {}
+
+    def told(self, row: Row) -> str:
+        """Sentence that lists the differing conditions; empty when there are none."""
+        values = [row.get(key) for key in self._keys]
+        alike = (*map(type, values), *map(str, values))
+        if alike not in self._known:
+            self._known[alike] = self._asked(row)
+        return self._known[alike]
+
+    def _asked(self, row: Row) -> str:
+        differences = differing(self._claim, row, self._names)
+        return f" Conditions that differ: {'; '.join(differences)}." if differences else ""
 
 
 def _shared(claim: Claim, key: str, row: Row, names: Names) -> bool:

@@ -14,7 +14,7 @@ from bench.judge.claims import again, beside, brief
 from bench.judge.claims.claim import Claim
 from bench.judge.claims.columns import RATIO_KINDS
 from bench.judge.claims.command import needed
-from bench.judge.claims.conditions import elsewhere
+from bench.judge.claims.conditions import Elsewhere
 from bench.judge.claims.facts import Facts
 from bench.judge.claims.mechanism import CONDITIONS, mechanism, missing
 from bench.judge.claims.names import Names
@@ -123,16 +123,17 @@ def judge_rows(claim: Claim, rows: Sequence[Row], names: Names) -> Outcome:
     if not sound:
         why = "; ".join(sorted({str(row.get("void_reason") or "no reason was recorded") for row in voided}))
         return Outcome("inconclusive", f"Every cell that it could rest on is void: {why}.", cells=tuple(cells(voided)))
-    unlike = [row for row in sound if again.standing(claim, row) == again.OFF]
+    standing = [again.standing(claim, row) for row in sound]
+    unlike = [row for row, how in zip(sound, standing, strict=True) if how == again.OFF]
     if len(unlike) == len(sound):
         why = f"Two contexts of one kind differ by more than a third of what is claimed: A/A is {again.told(unlike[0])}"
         return Outcome("inconclusive", f"{why}. Measure more cells of it.", cells=tuple(cells(unlike)))
-    sound = [row for row in sound if all(row is not one for one in unlike)]
+    sound = [row for row, how in zip(sound, standing, strict=True) if how != again.OFF]
     outcome = _covered(claim, sound, combine(claim, _outcomes(claim, sound, names)))
     reason = outcome.reason + (f" {len(voided)} void rows were left out." if voided else "")
     if unlike:
         reason += f" {len(unlike)} rows were left out whose A/A is off by more than a third of what is claimed."
-    if unsure := sum(again.standing(claim, row) == CANNOT_TELL for row in sound):
+    if unsure := standing.count(CANNOT_TELL):
         reason += f" A/A of {unsure} of {len(sound)} rows is too wide for a difference of this size."
     if synthetic := sum(map(bool, refused)):
         reason += f" {synthetic} rows of synthetic models were left out: random weights are no evidence of this."
@@ -143,20 +144,24 @@ def judge_rows(claim: Claim, rows: Sequence[Row], names: Names) -> Outcome:
 
 def _outcomes(claim: Claim, rows: Sequence[Row], names: Names) -> list[Outcome]:
     """What each row says. One of other conditions says nothing about a figure that machine, model or text decide."""
-    decided = mechanism(claim)
-    others = [elsewhere(claim, row, names) for row in rows]
-    if decided.anywhere:
-        near, found = list(zip(rows, others, strict=True)), []
-    else:
-        near = [(row, "") for row, other in zip(rows, others, strict=True) if not other]
-        found = [_of_another(claim, row, other) for row, other in zip(rows, others, strict=True) if other]
-    if not near:
-        return found
+    differing, decided = Elsewhere(claim, names), mechanism(claim)
+    told = [(row, differing.told(row)) for row in rows]
+    near = [(row, other) for row, other in told if decided.anywhere or not other]
+    judged = _judged(claim, near) if near else []
+    far = [] if decided.anywhere else [(row, other) for row, other in told if other]
+    if not far or any(one.verdict != "not_comparable" for one in judged):
+        return judged
+    # None of them has an interval, so that of very many the first one is told, and how many there are.
+    return [_of_another(claim, *far[0])] * len(far) + judged
+
+
+def _judged(claim: Claim, near: Sequence[tuple[Row, str]]) -> list[Outcome]:
+    """What rows that can speak say, each with the conditions in which it differs."""
+    rows = [row for row, _ in near]
     if claim.rule.test in TABLE_TESTS:
-        return found + TABLE_TESTS[claim.rule.test](replace(claim, family=len(near)), [row for row, _ in near])
+        return TABLE_TESTS[claim.rule.test](replace(claim, family=len(near)), rows)
     test, differing = ROW_TESTS[claim.rule.test], {id(row): other for row, other in near}
-    return found + step_down([row for row, _ in near],
-                             lambda row, left: test(replace(claim, family=left), row, differing[id(row)]))  # fmt: skip
+    return step_down(rows, lambda row, left: test(replace(claim, family=left), row, differing[id(row)]))
 
 
 def _of_another(claim: Claim, row: Row, other: str) -> Outcome:
