@@ -20,7 +20,7 @@ from bench.judge.tables.cell import DAMAGED
 from bench.records.cells import DamagedCell, StoredCell, read_cell
 from bench.stored.kept import NOTHING, Kept, Share, identity_digest, key_of, packed, unpacked
 from bench.stored.origins import origin_of
-from bench.stored.spans import KeptSpans, Span
+from bench.stored.spans import KeptSpans, Span, place
 from bench.stored.streamed import span
 
 
@@ -96,7 +96,7 @@ class Judging:
         sure = [(key, priced) for key, _ in found if key and (priced := Kept().priced(key))] if keeps else []
         if not keeps or len(sure) < len(found):  # what a cell says that was not kept may be something else tomorrow
             return made
-        made = replace(made, key=hashlib.sha256(repr(sure).encode()).hexdigest())
+        made = replace(made, key=hashlib.sha256(repr(sure).encode()).hexdigest(), place=place(folders))
         spans.store(folders, stamp, sorted({priced for _, priced in sure}), made)
         return made
 

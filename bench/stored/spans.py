@@ -1,8 +1,8 @@
 """Very many cells in spans of neighbours, each judged, or found as it was before, as one.
 
-A span is kept under the names of its cells, and counts while no file of theirs was touched and the same curves price
-them; what lies in it is what each cell would give by itself (`bench.stored.judging`). It knows nothing about what is
-judged.
+A span is kept under the name of its first cell, and counts while it has the same cells, no file of theirs was touched
+and the same curves price them; what lies in it is what each cell would give by itself (`bench.stored.judging`). It
+knows nothing about what is judged.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class Span:
     """All that each said, packed."""
     key: str = ""
     """Stands for all that it follows from; empty where nothing may rest on it."""
+    place: str = ""
+    """What it goes by where it is kept: another one of the same cells takes its place."""
     origins: Mapping[Origin, int] = field(default_factory=Counter)
     """How many of them are of which origin."""
 
@@ -67,7 +69,8 @@ class KeptSpans:
         self._folder, self._about = folder, about
 
     def stamp(self, cells: Sequence[Path], now: int) -> str:
-        """How all files of some cells lie; empty where one was touched shortly before `now`, or cannot be asked."""
+        """Which cells they are, and how their files lie; empty where one was touched shortly before `now`, or cannot be
+        asked."""
         found = hashlib.sha256()
         for cell in cells:
             try:
@@ -76,64 +79,66 @@ class KeptSpans:
                 return ""
             if newest >= now - SETTLED_NS:
                 return ""
-            found.update(stamp.encode())
+            found.update(os.fsencode(f"{cell.name} {stamp}\n"))
         return found.hexdigest()
 
     def origins(self, cells: Sequence[Path], stamp: str) -> Mapping[Origin, int] | None:
         """Where the cells of a span were measured, whatever was held of it; None where that is not known."""
-        found = _read(self._place(cells, "origins"), stamp)
+        found = _read(self._named(f"origins {place(cells)}"), stamp)
         return None if found is None else Counter({Origin(*one): count for one, count in found})
 
     def keep_origins(self, cells: Sequence[Path], stamp: str, origins: Mapping[Origin, int]) -> None:
         """Keep them."""
-        _write(self._place(cells, "origins"), (stamp, [(tuple(one), count) for one, count in origins.items()]))
+        _write(self._named(f"origins {place(cells)}"), (stamp, [(tuple(one), count) for one, count in origins.items()]))
 
     def load(self, cells: Sequence[Path], stamp: str, prices: Mapping[bytes, bytes]) -> Span | None:
         """A span that nothing touched; None where there is none, or where other curves priced one of its cells."""
-        found = _read(self._place(cells, self._about), stamp)
+        found = _read(self._named(f"{self._about} {place(cells)}"), stamp)
         if found is None:
             return None
         priced, key, held, packed = found
         if any(prices.get(identity, NOTHING) != digest for identity, digest in priced):
             return None
-        return Span(held, packed, key)
+        return Span(held, packed, key, place(cells))
 
     def store(self, cells: Sequence[Path], stamp: str, priced: Sequence[tuple[bytes, bytes]], span: Span) -> None:
         """Keep one. `priced` has the digests of what its cells share with curves, and of the curves."""
-        _write(self._place(cells, self._about), (stamp, (list(priced), span.key, span.held, list(span.cells))))
+        value = list(priced), span.key, span.held, list(span.cells)
+        _write(self._named(f"{self._about} {place(cells)}"), (stamp, value))
 
-    def lines(self, key: str) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """What was kept of the lines of a span's rows."""
-        found = _read(self._named(key), key)
+    def lines(self, where: str, key: str) -> tuple[dict[str, str], dict[str, Any]] | None:
+        """What was kept of the lines of a span's rows, if they follow from what the key stands for."""
+        found = _read(self._named(where), key)
         return plain(zlib.decompress(found)) if isinstance(found, bytes) else None
 
-    def keep_lines(self, key: str, lines: tuple[dict[str, str], dict[str, Any]]) -> None:
+    def keep_lines(self, where: str, key: str, lines: tuple[dict[str, str], dict[str, Any]]) -> None:
         """Keep them: plain values."""
-        _write(self._named(key), (key, zlib.compress(pickle.dumps(lines, 5), 1)))
+        _write(self._named(where), (key, zlib.compress(pickle.dumps(lines, 5), 1)))
 
-    def _named(self, key: str) -> Path:
-        return place_of(self._folder, hashlib.sha256(key.encode()).hexdigest())
-
-    def _place(self, cells: Sequence[Path], about: str) -> Path:
-        names = "\n".join([about, str(cells[0].parent.absolute()), *(cell.name for cell in cells)])
-        return place_of(self._folder, hashlib.sha256(os.fsencode(names)).hexdigest())
+    def _named(self, name: str) -> Path:
+        return place_of(self._folder, hashlib.sha256(os.fsencode(name)).hexdigest())
 
 
-def _write(place: Path, value: object) -> None:
+def place(cells: Sequence[Path]) -> str:
+    """What a span goes by: its first cell. So one of whose cells another came takes the place of the one before."""
+    return str(cells[0].absolute())
+
+
+def _write(file: Path, value: object) -> None:
     content = pickle.dumps(value, 5)
-    keep(place, _seal(place, content) + content)
+    keep(file, _seal(file, content) + content)
 
 
-def _read(place: Path, stamp: str) -> Any:
+def _read(file: Path, stamp: str) -> Any:
     """What lies there, if it is of that stamp."""
     try:
-        content = place.read_bytes()
+        content = file.read_bytes()
     except OSError:
         return None
     seal, content = content[:_SEAL], content[_SEAL:]
-    found = plain(content) if seal == _seal(place, content) else None
+    found = plain(content) if seal == _seal(file, content) else None
     return found[1] if isinstance(found, tuple) and len(found) == 2 and found[0] == stamp else None
 
 
-def _seal(place: Path, content: bytes) -> bytes:
-    return hashlib.sha256(place.name.encode() + content).digest()
+def _seal(file: Path, content: bytes) -> bytes:
+    return hashlib.sha256(file.name.encode() + content).digest()

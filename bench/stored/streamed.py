@@ -138,8 +138,8 @@ class Streamed:
     """Of all cells, where some are chosen; else nothing."""
     _places: array[int] = field(default_factory=lambda: array("Q"))
     """Where each cell's rows begin in the file; one more for the end."""
-    _spans: list[tuple[str, int]] = field(default_factory=list)
-    """Key of each span, and how many cells of it there are."""
+    _spans: list[tuple[str, str, int]] = field(default_factory=list)
+    """Key and place of each span, and how many cells of it there are."""
     _file: IO[bytes] = field(default_factory=_temporary)
 
     @property
@@ -176,7 +176,7 @@ class Streamed:
             self._places.append(self._file.tell())
             self._file.write(content)
             self._asked.add(rows, gathered)
-        self._spans.append((span.key if self.chosen == EVERYTHING else "", self._written - before))
+        self._spans.append((span.key if self.chosen == EVERYTHING else "", span.place, self._written - before))
 
     @property
     def _written(self) -> int:
@@ -207,12 +207,12 @@ class Streamed:
         with children(processes, reading.take) as pool:
             yield from in_turn(pool, _read_here, [(how, *span) for span in spans], AHEAD * processes)
 
-    def _ends(self) -> Iterator[tuple[list[int], str]]:
-        """Where the rows of each span's cells lie, and its key."""
+    def _ends(self) -> Iterator[tuple[list[int], str, str]]:
+        """Where the rows of each span's cells lie, its key and its place."""
         first = 0
-        for key, count in self._spans:
+        for key, place, count in self._spans:
             if count:
-                yield self._places[first : first + count + 1].tolist(), key
+                yield self._places[first : first + count + 1].tolist(), key, place
             first += count
 
     def held(self, names: Sequence[str], processes: int) -> Findings:
@@ -276,22 +276,22 @@ class _Reading:
         """From here on this process reads so."""
         _CHOSEN[:] = [self]
 
-    def made(self, ends: Sequence[int], _: str = "") -> Any:
+    def made(self, ends: Sequence[int], *_: str) -> Any:
         """What is made of the cells whose rows lie between these places."""
         found = self._read(ends)
         self.across.finish(found)
         return self.make(found)
 
-    def texts(self, ends: Sequence[int], key: str) -> dict[str, str]:
+    def texts(self, ends: Sequence[int], key: str, place: str) -> dict[str, str]:
         """Their lines, which are made again where what all cells say together has taken something back in between."""
-        kept, name = KeptSpans(Kept().folder / "texts"), f"{key} {self.across.digest}"
-        known = kept.lines(name) if key else None
+        kept, follows = KeptSpans(Kept().folder / "texts"), f"{key} {self.across.digest}"
+        known = kept.lines(place, follows) if key else None
         if known is None:
             found = self._read(ends)
             self.across.withdraw(found)
             known = self.make.of(found), self.make.open(found)
             if key:
-                kept.keep_lines(name, known)
+                kept.keep_lines(place, follows, known)
         lines, opened = known
         return {**lines, **self.make.filled(opened, self.across.widening)}
 
@@ -311,5 +311,5 @@ class _Reading:
 _CHOSEN: list[_Reading] = []
 
 
-def _read_here(how: str, ends: Sequence[int], key: str) -> Any:
-    return getattr(_CHOSEN[0], how)(ends, key)
+def _read_here(how: str, *span: Any) -> Any:
+    return getattr(_CHOSEN[0], how)(*span)

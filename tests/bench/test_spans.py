@@ -103,9 +103,13 @@ def test_a_cell_that_is_gone_changes_its_span_and_what_all_say(copies: Path, tmp
     works.clear()
     second = written(copies, tmp_path / "reports")
     assert second == anew(copies, tmp_path / "anew", monkeypatch) != first
-    works.clear()
+    files = kept(tmp_path)
     shutil.move(tmp_path / "aside", gone)
-    assert written(copies, tmp_path / "reports") == first
+    assert written(copies, tmp_path / "reports") == first and kept(tmp_path) == files, "it took the other's place"
+
+
+def kept(folder: Path) -> set[str]:
+    return {path.name for part in ("spans", "texts") for path in (folder / "cache").rglob(f"{part}/*/*")}
 
 
 @pytest.mark.parametrize("part", ["spans", "texts"])
