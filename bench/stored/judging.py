@@ -62,7 +62,8 @@ class Judging:
         share = self._judged(cell)
         if not key or share is None:
             return key, share
-        if key_of(folder, self.traces, name) != key:  # written meanwhile, and nobody knows which of the two was read
+        if key_of(folder, self.traces, name, Kept().stamps.digest(folder)) != key:
+            # It was written meanwhile, and nobody knows which of the two was read.
             return "", share
         # One that cannot be read or judged may be the next time: memory or the system may have been short.
         if isinstance(cell, StoredCell) and all(row.state != DAMAGED for row in share.judged.findings.cells):

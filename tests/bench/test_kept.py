@@ -94,6 +94,11 @@ def test_what_nothing_touched_is_not_read_again(root, judgings, reads):
     assert repr(judge_stored(whole_cells(root.parent / "other"))) == first and len(set(reads)) == 5
 
 
+def test_a_cell_that_is_judged_is_read_once_to_be_known(root, reads):
+    shown(root)
+    assert sorted(reads) == sorted({*reads})
+
+
 def test_a_cell_that_was_just_written_is_read_again(root, reads, monkeypatch):
     monkeypatch.setattr(stamps, "SETTLED_NS", 10**12)
     first = shown(root)
@@ -232,7 +237,10 @@ def test_two_reports_at_once_say_the_same(root):
     assert len(shares(root)) == 5 and shown(root) == expected
 
 
-def test_a_cell_that_is_written_while_it_is_judged_is_not_kept(root, monkeypatch):
+@pytest.mark.parametrize("settled", [stamps.SETTLED_NS, -(10**12)])
+def test_a_cell_that_is_written_while_it_is_judged_is_not_kept(root, monkeypatch, settled):
+    """Whether its files were too fresh to be known by their times, or were known by them before."""
+    monkeypatch.setattr(stamps, "SETTLED_NS", settled)
     target = root / "amd-epyc-2c" / UNSEALED[2]
     own = judging.read_cell
 

@@ -21,6 +21,7 @@ from bench.records.rows import TABLES
 from pti_loop.ledger import RecordError
 
 if TYPE_CHECKING:
+    from bench.judge.measure.runs import RunTable
     from bench.records.cells import StoredCell
 
 MOST_RUNS, MOST_ROUNDS, MOST_ROWS = 400, 400, 2000
@@ -39,12 +40,15 @@ def traces_of(cell: StoredCell) -> Traces:
     if "runs" not in files:
         return bare
     runs = arrays(cell.runs)
-    pairs = _pairs(cell, runs)
+    table: RunTable | None = None
+    with suppress(RecordError):
+        table = run_table(cell)
+    pairs = _pairs(cell, runs, table)
     wanted = list(dict.fromkeys(run for pair in pairs for run in pair if run is not None))
     shown = tuple(_trace(cell, run) for run in wanted)
     places = {run: place for place, run in enumerate(wanted)}
     return Traces(
-        cell.machine, cell.cell, cell.config, files, weights, runs=_listed(_counted(cell, runs), slice(MOST_RUNS)),
+        cell.machine, cell.cell, cell.config, files, weights, runs=_listed(_counted(table, runs), slice(MOST_RUNS)),
         all_runs=len(runs["run"]), shown=shown,
         pairs=tuple((places[one], None if other is None else places[other]) for one, other in pairs),
     )  # fmt: skip
@@ -54,21 +58,23 @@ def _listed(columns: Mapping[str, np.ndarray], rows: Any) -> dict[str, list[Any]
     return {name: values[rows].tolist() for name, values in columns.items()}
 
 
-def _counted(cell: StoredCell, runs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _counted(table: RunTable | None, runs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     with suppress(RecordError):
-        tokens = run_table(cell).tokens
-        return {**runs, "counted": tokens.counted, "distinct": tokens.distinct}
+        if table is not None:
+            return {**runs, "counted": table.tokens.counted, "distinct": table.tokens.distinct}
     return dict(runs)
 
 
-def _pairs(cell: StoredCell, runs: Mapping[str, np.ndarray]) -> list[tuple[int, int | None]]:
+def _pairs(cell: StoredCell, runs: Mapping[str, np.ndarray],
+           table: RunTable | None) -> list[tuple[int, int | None]]:  # fmt: skip
     """Numbers of the runs that are shown, each of the treatment with plain decoding beside it."""
     treated = np.flatnonzero(runs["arm"] == "treatment")
     if not len(treated):
         return []
     chosen = [int(treated[0])]
     with suppress(RecordError):
-        chosen = [middle_run(run_table(cell), "treatment")]
+        if table is not None:
+            chosen = [middle_run(table, "treatment")]
     if (differing := _differing(cell, runs, treated)) is not None and differing not in chosen:
         chosen.append(differing)
     return [(int(runs["run"][one]), _beside(runs, one)) for one in chosen]
