@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pti_loop.engine import Context, ContextSpec, Facts, Head, Model, OwnDrafter, OwnDrafterSpec
+from pti_loop.engine import Context, ContextSpec, Facts, Head, Model, OwnDrafter, OwnDrafterSpec, Saved
 from pti_loop.tally import Tally
 
 
@@ -49,6 +49,15 @@ class CountedContext(_Counted):
         size = len(tokens)
         found = self._tally.beside if self._beside else self._tally.target
         found.note((size, size if outputs is None else len(outputs)))
+
+    def save(self, sequence: int) -> Saved:
+        """As the engine's. Raises `EngineError` where it gives none."""
+        saved: Saved = self._inner.save(sequence)
+        return saved
+
+    def restore(self, sequence: int, saved: Saved) -> None:
+        """As the engine's: nothing is decoded. Raises `EngineError` where it does not take it."""
+        self._inner.restore(sequence, saved)
 
 
 class CountedHead(_Counted):

@@ -55,6 +55,9 @@ class Source:
     remembers = False
     """Whether an engine that serves would keep such a drafter from one answer to the next, with what it has learnt."""
 
+    watches = False
+    """Whether its drafters have to see every row that the target decodes, those of the prompt too."""
+
     def keep(self, kept: bool) -> None:
         """From here on the drafter of an answer is the one of the answer before, or made for it alone, which is usual.
 

@@ -63,6 +63,16 @@ class ContextSpec:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """State of one sequence, kept outside its context: for a context of the same model that was made alike."""
+
+    state: Any
+    """As its engine has it."""
+    tokens: int
+    nbytes: int
+
+
 class Context(Protocol):
     """State of up to `n_seq_max` sequences."""
 
@@ -115,6 +125,12 @@ class Context(Protocol):
 
     def length(self, sequence: int) -> int:
         """Tokens held for a sequence."""
+
+    def save(self, sequence: int) -> Saved:
+        """A copy of a sequence's state. Raises `EngineError` where the engine gives none."""
+
+    def restore(self, sequence: int, saved: Saved) -> None:
+        """Put a state into a sequence, which must be empty. Raises `EngineError` where the engine does not take it."""
 
     def facts(self) -> Facts:
         """What the engine really made of the spec: sizes, types, layers offloaded, bytes of its buffers."""
@@ -282,17 +298,18 @@ class Alone:
 
 
 def prefill(ctx: Context, prompt: Sequence[int], sequence: int,
-            watch: Callable[[int, int], None] | None = None) -> int:  # fmt: skip
-    """Evaluate a prompt in an empty sequence, with logits for its last token. Returns the tokens evaluated.
+            watch: Callable[[int, int], None] | None = None, held: int = 0) -> int:  # fmt: skip
+    """Evaluate a prompt in a sequence, with logits for its last token. Returns the tokens evaluated.
 
-    The prompt goes in pieces of at most `n_batch`. The row of the last token is the only output. After each piece
-    `watch` hears its first position and its length. Raises `EngineError` when a decode fails.
+    The sequence is empty, or holds the prompt's first `held` tokens. The prompt goes in pieces of at most `n_batch`.
+    The row of the last token is the only output. After each piece `watch` hears its first position and its length.
+    Raises `EngineError` when a decode fails.
     """
     size = ctx.spec.n_batch
-    for start in range(0, len(prompt), size):
+    for start in range(held, len(prompt), size):
         piece = prompt[start : start + size]
         last = start + len(piece) == len(prompt)
         ctx.decode(piece, range(start, start + len(piece)), [sequence] * len(piece), [len(piece) - 1] if last else [])
         if watch:
             watch(start, len(piece))
-    return len(prompt)
+    return len(prompt) - held

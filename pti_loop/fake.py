@@ -25,6 +25,7 @@ from pti_loop.engine import (
     Head,
     OwnDrafter,
     OwnDrafterSpec,
+    Saved,
     Unsupported,
     too_many_outputs,
 )
@@ -65,6 +66,10 @@ class Faults:
     """Extra nanoseconds of a decode for every sequence of the context that is not in the batch."""
     deaf: bool = False
     """The logits are the same behind every text."""
+    restore_lies: bool = False
+    """A state that is restored is that of another text."""
+    no_states: bool = False
+    """The engine gives no state of a sequence."""
     asynchronous: bool = False
     """A decode returns before it is computed; whoever reads its rows waits for them, and nobody else does."""
 
@@ -291,6 +296,21 @@ class FakeContext:
     def length(self, sequence: int) -> int:
         """Tokens held."""
         return self._memory.length(sequence)
+
+    def save(self, sequence: int) -> Saved:
+        """What the sequence holds, 8 bytes a token. Raises `EngineError` with the fault on."""
+        if self.model.faults.no_states:
+            raise EngineError(f"the state of sequence {sequence} is not given: simulated")
+        held = self._memory.save(sequence)
+        return Saved(held, len(held), 8 * len(held))
+
+    def restore(self, sequence: int, saved: Saved) -> None:
+        """Hold it again; takes a tenth of a step. Raises `EngineError` when the sequence is not empty."""
+        held = saved.state
+        if self.model.faults.restore_lies:
+            held = [*held[:-1], Held(held[-1].token, advance(held[-1].state, [0]))]
+        self._memory.restore(sequence, held)
+        self.model.spend(self.model.step_ns(1) // 10)
 
     def facts(self) -> Facts:
         """As a real context answers."""

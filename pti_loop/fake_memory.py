@@ -128,6 +128,19 @@ class FakeMemory:
         self._held[sequence] = held[:position]
         return True
 
+    def save(self, sequence: int) -> list[Held]:
+        """What a sequence holds, to be kept."""
+        state = self._stale.get(sequence)
+        held = self._held[sequence]
+        return held if state is None else [*held[:-1], Held(held[-1].token, state)]
+
+    def restore(self, sequence: int, held: list[Held]) -> None:
+        """Hold what was kept. Raises `EngineError` when the sequence is not empty."""
+        if self._held[sequence]:
+            raise EngineError(f"sequence {sequence} is not empty")
+        self._held[sequence] = [Held(one.token, one.state) for one in held]
+        self._newest.pop(sequence, None)
+
     def length(self, sequence: int) -> int:
         """Tokens held."""
         return len(self._held[sequence])

@@ -132,6 +132,8 @@ class Trace:
         self.draft_prefill_ns = 0
         """What drafters took to take in the prompt and the first token, outside every timed window."""
         self.n_prompt_evaluated = 0
+        self.n_prompt_restored, self.restore_ns = 0, 0
+        """Prompt tokens whose state was kept from before and restored, and what that took: no part of the prefill."""
         self.begin_ns = 0
         """When the run began, before the prefill, and when it was over: by the clock of whoever runs the method."""
         self.finish_ns = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from math import nan
 
+from pti_loop.beginning import Beginning
 from pti_loop.drafter import Drafter, Source
 from pti_loop.engine import Context, EngineError, Unsupported, prefill
 from pti_loop.ledger import Trace
@@ -71,12 +72,14 @@ class Decoder:
     """One run of a loop on one context: decodes, draws and times, and writes to the trace."""
 
     def __init__(self, ctx: Context, sampler: Sampler, trace: Trace, settings: Settings,
-                 guesses: Guesses | None = None, source: Source | None = None, lazy_ns: float = 0.0) -> None:
+                 guesses: Guesses | None = None, source: Source | None = None, lazy_ns: float = 0.0,
+                 beginning: Beginning | None = None) -> None:
         self.ctx, self.sampler, self.trace, self.settings = ctx, sampler, trace, settings
         self.guesses = guesses or Guesses()
         self.source = source
         self.lazy_ns = lazy_ns
         """What the engine pays inside a decode for a copy that was made before it, as `state_probe` measured it."""
+        self._beginning = beginning
         self.clock = ctx.clock
         self._on_backend = ctx.spec.sampler == "backend" and sampler.is_argmax
         self.ends = frozenset(settings.ends)
@@ -86,7 +89,8 @@ class Decoder:
                 watch: Callable[[int, int], None] | None = None) -> int:  # fmt: skip
         """Evaluate a prompt and emit the first token of the answer. Outside every timed window.
 
-        `watch` hears (first position, length) of each piece that was evaluated; what it takes is a drafter's time.
+        What the prompts have in common may be restored instead, which is no part of the prefill's time. `watch` hears
+        (first position, length) of each piece that was evaluated; what it takes is a drafter's time.
         """
         check_reset(self.ctx, sequence)
         watched = 0
@@ -99,7 +103,12 @@ class Decoder:
             watched += self.clock() - before
 
         began = self.clock()
-        self.trace.n_prompt_evaluated += prefill(self.ctx, prompt, sequence, timed if watch else None)
+        held = self._beginning.take_up(self.ctx, prompt, sequence) if self._beginning else 0
+        if held:
+            began, before = self.clock(), began
+            self.trace.restore_ns += began - before
+            self.trace.n_prompt_restored += held
+        self.trace.n_prompt_evaluated += prefill(self.ctx, prompt, sequence, timed if watch else None, held)
         token = self._first(answer, prompt)
         self.trace.prefill_ns += self.clock() - began - watched
         self.trace.draft_prefill_ns += watched

@@ -100,6 +100,10 @@ class Run:
     """The limit that the device worked under."""
     memory_mhz: float = math.nan
     """Clock of the device's memory."""
+    n_prompt_restored: int = UNKNOWN
+    """Prompt tokens, of those that all prompts begin with, whose state was restored and not evaluated in this run."""
+    restore_ns: int = UNKNOWN
+    """What that took, outside `prefill_ns` and the timed window."""
 
     def __post_init__(self) -> None:
         _require(self.arm in ARMS, f"run {self.run}: unknown arm '{self.arm}'")

@@ -17,8 +17,10 @@ import numpy as np
 from bench.plan.settings import Config
 from bench.plan.treatment import treated
 from bench.records.rows import Piece, Run
+from bench.run.beginnings import beginning_of, told
 from bench.run.held import Look, before
 from bench.run.replay import KeptRows, Shape
+from bench.run.run_rows import Around, nothing, run_row
 from bench.run.specs import context_spec, ends_of, method_settings, sampler_of
 from bench.run.turns import Started, take_turns
 from pti_loop.counted import CountedContext, CountedModel
@@ -74,15 +76,8 @@ def reference_shape(config: Config) -> Shape:
     return Shape(min(BATCH, config.engine.n_batch, config.engine.n_ubatch), "tokens")
 
 
-Around = Callable[[], tuple[float, ...]]
-"""Reads (clock in MHz, temperature in C, and the columns of `AROUND`) right after a run."""
 OF_BASELINE = ("baseline", "again")
 ALL = (*OF_BASELINE, "treatment")
-
-
-def nothing() -> tuple[float, ...]:
-    """A reader for runs that nobody keeps."""
-    return math.nan, math.nan
 
 
 class Arms:
@@ -113,6 +108,7 @@ class Arms:
         self._check_batch(narrow)
         self._plain, self._held = plain, held
         self.made, self._look = 0, look
+        self.beginning = beginning_of(config, sample)
         self.memory: dict[str, dict[str, int]] = {}
         self._make()
 
@@ -120,7 +116,7 @@ class Arms:
         """Make the contexts, and what guesses in them."""
         self._tallies = {name: Tally() for name in self._held}
         self._contexts: dict[str, Context] = {}
-        self._kept_rows = KeptRows()
+        self._kept_rows = KeptRows(self.beginning)
         self.source: Source | None = None
         look = None if self.memory else self._look
         if look:
@@ -132,6 +128,7 @@ class Arms:
                 self._touch(name)
                 self.memory[name] = look() | first
         self.made += 1
+        self._prepare(*self._held)
         gc.collect()
         gc.freeze()  # what is there already need not be looked at again before every run
 
@@ -142,6 +139,25 @@ class Arms:
             counted = CountedModel(self.model, self._tallies[name])
             self.source = self.method.source(
                 Target(counted, self._contexts[name], self.settings, self.sample, self.answers))  # fmt: skip
+
+    def _prepare(self, *arms: str) -> None:
+        """Have what all prompts begin with evaluated in the contexts, where each run can restore it."""
+        if self.beginning is None:
+            return
+        if self.source and self.source.watches:
+            self.beginning.give_up("the drafter has to see every row of a prompt")
+        for arm in arms:
+            self.beginning.prepare(self._contexts[arm])
+
+    @property
+    def beginnings(self) -> dict[str, Any]:
+        """Of what all prompts begin with: how it was evaluated, for a record."""
+        return told(self.beginning, {arm: self._contexts[arm] for arm in self._held})
+
+    def evaluate_beginnings(self, reason: str) -> None:
+        """Have every run evaluate its whole prompt, as the other side of the contrast does."""
+        if self.beginning:
+            self.beginning.give_up(reason)
 
     def _page_in(self) -> None:
         """Weights, and what the engine makes once, are no arm's."""
@@ -221,6 +237,7 @@ class Arms:
             if arm not in self._contexts:
                 spec = context_spec(self.config, 1, reference_shape(self.config).width)
                 self._contexts[arm] = self.model.context(replace(spec, sampler="host"))
+                self._prepare(arm)
             return self._contexts[arm]
         own = self.context(arm)
         if own.spec.sampler == "host":
@@ -228,6 +245,7 @@ class Arms:
         name = f"probe of {own.spec.n_seq_max}"
         if name not in self._contexts:
             self._contexts[name] = self.model.context(replace(own.spec, sampler="host"))
+            self._prepare(name)
         return self._contexts[name]
 
     def run(self, arm: str, task: Task, seed: int, number: int, answers: Sequence[Sequence[int]] = ((),),
@@ -254,7 +272,7 @@ class Arms:
         trace = Trace(0, ctx.clock, tally, self._gauge)
         sampler = sampler or sampler_of(self.model, self.config, seed)
         drafts, lazy = (None, 0.0) if plain else (source or self.source, self.rollback.get("lazy_ns", 0.0))
-        decoder = Decoder(ctx, sampler, trace, settings, guesses, drafts, lazy)
+        decoder = Decoder(ctx, sampler, trace, settings, guesses, drafts, lazy, self.beginning)
         again = not plain and self.method.declaration(settings).repeats
         return Started(trace, _steps(method, decoder, task, number), len(task.prompts), again)
 
@@ -300,10 +318,6 @@ class Arms:
             ctx.close()
 
 
-AROUND = ("load", "other_cpus", "steal", "gpu_others", "power_w", "power_cap_w", "memory_mhz")
-"""Columns of a run that say what else ran, and under which limits."""
-
-
 def _steps(method: Method, decoder: Decoder, task: Task, number: int) -> Iterator[None]:
     """The rounds of a run. What it is numbered is told to its trace when the method has ended."""
     prompts, trace = [prompt.tokens for prompt in task.prompts], decoder.trace
@@ -325,23 +339,3 @@ def undisturbed() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int,
-            sample: Around, energy: float = math.nan) -> Run:  # fmt: skip
-    """Record of a run that is over; `sample` is read right after it, `energy` is in joules."""
-    clock_mhz, temp_c, *rest = sample()
-    around: dict[str, Any] = dict(zip(AROUND, rest, strict=False))
-    tally = trace.tally
-    inside, outside = tally.inside, tally.outside
-    return Run(
-        run=trace.run, block=task.block, order=order, arm=arm, prompt=task.name, prompt_class=task.kind, seed=seed,
-        n_prompt=sum(len(prompt.tokens) for prompt in task.prompts), n_prompt_evaluated=trace.n_prompt_evaluated,
-        n_predict=n_predict, prefill_ns=trace.prefill_ns, start_ns=trace.start_ns or 0, end_ns=trace.end_ns,
-        decode_window_ns=trace.window_ns, clock_mhz=clock_mhz, temp_c=temp_c,
-        draft_prefill_ns=trace.draft_prefill_ns, begin_ns=trace.begin_ns, finish_ns=trace.finish_ns,
-        outside_decodes=outside.decodes, outside_tokens=outside.tokens, window_decodes=inside.decodes,
-        window_tokens=inside.tokens, window_outputs=inside.outputs,
-        beside_outside_tokens=tally.beside_outside.tokens, beside_window_decodes=tally.beside_inside.decodes,
-        beside_window_tokens=tally.beside_inside.tokens, energy_j=energy, **around,
-    )  # fmt: skip

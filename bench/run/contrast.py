@@ -59,7 +59,8 @@ class Contrast:
         self._plan_pass()
         self.carried = self.tasks[-1]
         unseen = (prompt for prompt in prompts if prompt not in self.carried.prompts)
-        self.arms = (open_arms or here(model, config, sample))(next(unseen, unlike(prompts[0])).tokens)
+        self.arms = (open_arms or here(model, config, sample))(
+            next(unseen, unlike(prompts[0], config.depth)).tokens)
         self.repeats = Repeats(config.measure.repeats, free_cpus(config)) if self.repeatable else None
         takes = config.measure.chunk > 0 and self.arms.takes_turns()
         self.turning = TURNING if takes else ()
@@ -84,6 +85,7 @@ class Contrast:
             facts |= {"ends": list(self.arms.settings.ends)} if self.arms.settings.ends else {}
             facts["turns"] = {"chunk": self.config.measure.chunk if self.turning else 0, "arms": list(self.turning)}
             facts["engine"] = self.arms.facts()
+            facts |= {"beginning": self.arms.beginnings} if self.config.depth else {}
             facts |= {"held": self.arms.memory} if self.arms.memory else {}
             facts["rollback"] = self.arms.rollback
             facts["drafter"] = self.arms.guessing
@@ -187,7 +189,8 @@ class Contrast:
         """A task without a prompt of the carried one."""
         carried = set(self.carried.prompts)
         others = (task for task in self.tasks if carried.isdisjoint(task.prompts))
-        return next(others, replace(self.carried, prompts=tuple(map(unlike, self.carried.prompts))))
+        turned = tuple(unlike(prompt, self.config.depth) for prompt in self.carried.prompts)
+        return next(others, replace(self.carried, prompts=turned))
 
     def _carry(self, order: int) -> None:
         """The carried prompt as any run of the treatment, in a block of its own behind all others."""

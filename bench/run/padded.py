@@ -35,6 +35,7 @@ class Padded:
         self.logits, self.greedy, self.copy, self.drop = (self.inner.logits, self.inner.greedy, self.inner.copy,
                                                           self.inner.drop)  # fmt: skip
         self.rewind, self.length = self.inner.rewind, self.inner.length
+        self.save, self.restore = self.inner.save, self.inner.restore
         self._other, self._rows = spec.n_seq_max, 0
 
     def decode(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int],
@@ -80,6 +81,9 @@ def compare_padded(arms: Arms, tasks: Iterable[tuple[Task, int]]) -> list[dict[s
     plain, treated = CountedContext(own[0], arms.tally("baseline")), CountedContext(own[1], arms.tally("treatment"))
     source = None
     try:
+        for ctx in own:
+            if arms.beginning:
+                arms.beginning.prepare(ctx)
         # A drafter reads the target's own context, which the padded one is made of.
         target = Target(CountedModel(arms.model, arms.tally("treatment")), own[1].inner, arms.settings, arms.sample)
         source = arms.method.source(target)
@@ -102,7 +106,8 @@ def _compared(arms: Arms, task: Task, seed: int, plain: Context, treated: Contex
            "first_difference": first, "noise": None}  # fmt: skip
     if first is not None:  # only then it matters whether all widths share an arithmetic
         prompt, wide = task.prompts[0].tokens, Shape(max(widest, LEAST), "tokens")
-        found = compare(replay(plain, prompt, left, Shape(1, "sequences")), replay(treated, prompt, left, wide),
-                        prompt, left, sampler=sampler_of(arms.model, arms.config, seed), answer=0)  # fmt: skip
+        found = compare(replay(plain, prompt, left, Shape(1, "sequences"), arms.beginning),
+                        replay(treated, prompt, left, wide, arms.beginning), prompt, left,
+                        sampler=sampler_of(arms.model, arms.config, seed), answer=0)  # fmt: skip
         row["noise"] = max(found.logit_noise)
     return row

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from pti_loop.beginning import Beginning
 from pti_loop.engine import Context, prefill
 from pti_loop.sampling import TWINS, Sampler, cumulative, uniform
 
@@ -34,13 +35,14 @@ class Shape:
         return [replace(self, phase=phase) for phase in range(self.width if self.layout == "tokens" else 1)]
 
 
-def replay(ctx: Context, prompt: Sequence[int], tokens: Sequence[int], shape: Shape) -> Iterator[np.ndarray]:
+def replay(ctx: Context, prompt: Sequence[int], tokens: Sequence[int], shape: Shape,
+           beginning: Beginning | None = None) -> Iterator[np.ndarray]:  # fmt: skip
     """Logits float32 (n_vocab,) before each token of the answer, decoded in this shape with the given tokens.
 
-    Row k predicts `tokens[k]`; row 0 comes from the prefill.
+    Row k predicts `tokens[k]`; row 0 comes from the prefill, which takes up a `beginning` as a run does.
     """
     ctx.clear()
-    prefill(ctx, prompt, 0)
+    prefill(ctx, prompt, 0, held=beginning.take_up(ctx, prompt, 0) if beginning else 0)
     yield ctx.logits()[0].copy()
     step = 1
     if shape.layout == "sequences":
@@ -66,8 +68,8 @@ class KeptRows:
     Rows of another text take their place. What does not fit into `most` bytes is decoded whenever it is asked for.
     """
 
-    def __init__(self, most: int = 512 << 20) -> None:
-        self.most, self._left = most, most
+    def __init__(self, beginning: Beginning | None = None, most: int = 512 << 20) -> None:
+        self._beginning, self.most, self._left = beginning, most, most
         self._text: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
         self._rows: dict[tuple[int, Shape], list[np.ndarray]] = {}
 
@@ -79,9 +81,9 @@ class KeptRows:
         if key not in self._rows:
             size = len(tokens) * ctx.n_vocab * np.dtype(np.float32).itemsize
             if size > self._left:
-                return replay(ctx, prompt, tokens, shape)
+                return replay(ctx, prompt, tokens, shape, self._beginning)
             self._left -= size
-            self._rows[key] = list(replay(ctx, prompt, tokens, shape))
+            self._rows[key] = list(replay(ctx, prompt, tokens, shape, self._beginning))
         return iter(self._rows[key])
 
 

@@ -19,7 +19,8 @@ from pti_loop.load_first import load_first
 if TYPE_CHECKING:
     from bench.plan.settings import Config
     from bench.records.rows import Piece, Run
-    from bench.run.arms import Arms, Around, Prompt, Task
+    from bench.run.arms import Arms, Prompt, Task
+    from bench.run.run_rows import Around
     from bench.run.turns import Started
     from pti_loop.engine import Model
     from pti_loop.ledger import Trace
@@ -55,7 +56,8 @@ class Server:
         first = look if not self._memory else None
         self._arms = Arms(self._model, self._config, text, around, self._gauge, held, first)
         self._memory = self._memory or self._arms.memory
-        return Opened(self._arms.settings, self._arms.rollback, self._arms.controls())
+        begins = self._arms.beginnings
+        return Opened(self._arms.settings, self._arms.rollback, self._arms.controls(), begins.get("reason", ""))
 
     def measure(self, *arguments: Any) -> tuple[Run, Trace]:
         """One run with its record. What is read behind it is about it alone: the other side ran before."""
@@ -102,7 +104,7 @@ class Server:
 
         used = process_memory()
         return {"engine": self.arms.facts(), "drafter": self.arms.guessing, "log": engine_log(),
-                "memory": self._memory,
+                "memory": self._memory, "beginning": self.arms.beginnings,
                 "process": {"peak_rss_bytes": used.peak_rss, "anonymous_bytes": used.anonymous}}  # fmt: skip
 
     @property

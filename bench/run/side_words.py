@@ -32,3 +32,5 @@ class Opened:
     settings: Settings
     rollback: dict[str, Any]
     controls: list[str]
+    evaluates: str = ""
+    """Why each run evaluates what all prompts begin with; empty where it restores it, or nothing is common."""

@@ -6,142 +6,32 @@ other, and what it used all the same is in each run's record. It measures nothin
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import replace
-from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.host import process_group
 from bench.plan.settings import Config
 from bench.records.rows import Piece, Run
 from bench.run.arms import OF_BASELINE, REFERENCE, Task
+from bench.run.beginnings import together
 from bench.run.replay import Shape
-from bench.run.side_words import END, FAULT, ROW, About, Opened
+from bench.run.side import Side
+from bench.run.side_words import About, Opened
 from bench.run.turns import take_turns
-from pti_loop.engine import EngineError
 from pti_loop.ledger import Trace
 from pti_loop.methods import METHODS
 
-ROOT = Path(__file__).resolve().parents[2]
 BASELINE, TREATMENT = "baseline", "treatment"
 HELD = {BASELINE: OF_BASELINE, TREATMENT: (TREATMENT,)}
 """The arms that each side makes contexts for; all others of the treatment share its context."""
-PATIENCE_S = 5
 
 
 def side_of(arm: str) -> str:
     """Which side runs an arm."""
     return BASELINE if arm in (*OF_BASELINE, REFERENCE) else TREATMENT
-
-
-class Side:
-    """A process that holds one side, stopped while nothing is asked of it."""
-
-    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
-        self.name, self._environment = name, environment
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is a process."""
-        return self._process is not None
-
-    def start(self) -> None:
-        """A fresh process, which has loaded nothing yet."""
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "bench.run.side_process", str(theirs.fileno())], cwd=ROOT,
-                pass_fds=(theirs.fileno(),), env=os.environ | dict(self._environment), stdin=subprocess.DEVNULL,
-                preexec_fn=process_group.dies_with_parent(),
-            )  # fmt: skip
-            self._connection = Connection(ours.detach())
-
-    def call(self, name: str, *arguments: Any) -> Any:
-        """What the side answers to one call. Raises the error that it ended with there, or `EngineError` if it died."""
-        with self._awake():
-            self._send(name, arguments)
-            kind, value = self._receive()
-        if kind == FAULT:
-            raise value
-        return value
-
-    def rows(self, name: str, *arguments: Any) -> Iterator[Any]:
-        """The rows that the side answers with, as they come; all are taken, whoever asked for them."""
-        with self._awake():
-            self._send(name, arguments)
-            kind, value = self._receive()
-            try:
-                while kind == ROW:
-                    yield value
-                    kind, value = self._receive()
-            finally:
-                while kind == ROW:
-                    kind, value = self._receive()
-        if kind != END:
-            raise value
-
-    def cpu_seconds(self) -> float:
-        """CPU time of the process with all its threads; nan where the system does not tell."""
-        assert self._process is not None
-        try:
-            words = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-            return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-        except (OSError, ValueError, IndexError):
-            return float("nan")
-
-    def close(self) -> None:
-        """End the process. Calling twice is allowed."""
-        if self._process is None:
-            return
-        self._connection.close()
-        with suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGCONT)
-        try:
-            self._process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process = None
-
-    @contextmanager
-    def _awake(self) -> Iterator[None]:
-        """The process may run inside."""
-        assert self._process is not None, f"the {self.name}'s side is not open"
-        self._signal(signal.SIGCONT)
-        try:
-            yield
-        finally:
-            self._signal(signal.SIGSTOP)
-
-    def _signal(self, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError):  # it died; the next call says so
-            if self._process is not None:
-                self._process.send_signal(number)
-
-    def _send(self, name: str, arguments: tuple[Any, ...]) -> None:
-        with suppress(BrokenPipeError, ConnectionResetError):  # it died; the answer that does not come tells
-            self._connection.send((name, arguments))
-
-    def _receive(self) -> tuple[str, Any]:
-        try:
-            kind, value = self._connection.recv()
-        except (EOFError, ConnectionResetError) as error:
-            assert self._process is not None
-            code = self._process.wait()
-            name = signal.Signals(-code).name if code < 0 else f"code {code}"
-            raise EngineError(f"the process of the {self.name}'s build ended with {name}; its log says more") from error
-        return kind, value
 
 
 class Elsewhere:
@@ -179,6 +69,8 @@ class Sides:
         self._logs: dict[str, str] = {}
         self.about: dict[str, About] = {}
         self._opened: dict[str, Opened] = {}
+        self._evaluates = ""
+        """Why both sides evaluate what all prompts begin with, since one has to."""
         self._facts: dict[str, dict[str, Any]] = {}
         self.made = 0
 
@@ -192,9 +84,9 @@ class Sides:
         """Make the contexts of all arms. `text` is what the method may be tried on. Raises `EngineError`."""
         self._text = text
         for name in self.sides:
-            side = self._side(name)
+            self._side(name)
             if name not in self._opened:
-                self._opened[name] = side.call("open", text, HELD[name])
+                self._open(name)
         found = self._opened[TREATMENT]
         self.settings, self.rollback = found.settings, found.rollback
         self.made += 1
@@ -205,8 +97,17 @@ class Sides:
         assert self._text is not None, "the arms are opened first"
         for name, side in self.sides.items():
             if side.is_open:
-                self._opened[name] = side.call("open", self._text, HELD[name])
+                self._open(name)
         self.made += 1
+
+    def _open(self, name: str) -> None:
+        """Make a side's contexts. Where one side has to evaluate what all prompts begin with, the other does, too."""
+        self._opened[name] = found = self.sides[name].call("open", self._text, HELD[name])
+        self._evaluates = self._evaluates or found.evaluates
+        if self._evaluates:
+            for side in self.sides.values():
+                if side.is_open:
+                    side.call("evaluate_beginnings", self._evaluates)
 
     def _side(self, name: str) -> Side:
         """A side, loaded; the other one goes where memory is short. One that comes back is warmed up."""
@@ -219,7 +120,7 @@ class Sides:
         side.start()
         self.about[name] = side.call("load", self._job | {"side": name})
         if self._text is not None:
-            self._opened[name] = side.call("open", self._text, HELD[name])
+            self._open(name)
         for arm, arguments in self._warm.items():
             if side_of(arm) == name:
                 side.call("run", arm, *arguments)
@@ -325,6 +226,11 @@ class Sides:
     def memory(self) -> dict[str, dict[str, int]]:
         """What each arm took of its side's process and of the cards."""
         return {arm: held for name in self.sides for arm, held in self.told(name)["memory"].items()}
+
+    @property
+    def beginnings(self) -> dict[str, Any]:
+        """Of what all prompts begin with: how each side evaluated it."""
+        return together([self.told(name)["beginning"] for name in self.sides])
 
     def close(self) -> None:
         """Keep what the sides say of themselves, and end their processes."""

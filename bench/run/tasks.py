@@ -32,9 +32,13 @@ def renewed(blocks: int, contexts: int) -> set[int]:
     return {round(place * blocks / contexts) for place in range(1, contexts)} - {0, blocks}
 
 
-def unlike(prompt: Prompt) -> Prompt:
-    """The prompt's tokens backwards behind the first: a text of its length that no run of a cell is about."""
-    return replace(prompt, tokens=(*prompt.tokens[:1], *prompt.tokens[:0:-1]))
+def unlike(prompt: Prompt, depth: int = 0) -> Prompt:
+    """The prompt's tokens backwards behind the first: a text of its length that no run of a cell is about.
+
+    The `depth` tokens that all prompts begin with stay.
+    """
+    kept = max(depth, 1)
+    return replace(prompt, tokens=(*prompt.tokens[:kept], *reversed(prompt.tokens[kept:])))
 
 
 def further(prompts: list[Prompt], config: Config) -> list[Prompt]:

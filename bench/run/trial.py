@@ -52,6 +52,10 @@ class Trial(Protocol):
     def made(self) -> int:
         """How often the contexts were made."""
 
+    @property
+    def beginnings(self) -> dict[str, Any]:
+        """Of what all prompts begin with: how it was evaluated."""
+
     def renew(self) -> None:
         """All contexts anew."""
 

@@ -33,7 +33,7 @@ from bench.plan.treatment import is_apart, treated
 from bench.records import taken
 from bench.records.cells import write_cell
 from bench.records.drawing import PLAIN
-from bench.run.arms import Around, Prompt
+from bench.run.arms import Prompt
 from bench.run.card_room import no_room
 from bench.run.contrast import Contrast
 from bench.run.engines import engine, offloads
@@ -41,6 +41,7 @@ from bench.run.held import held
 from bench.run.prompt_text import facts as template_facts
 from bench.run.prompt_text import says, without_second_beginning
 from bench.run.repeats import Repeats, free_cpus
+from bench.run.run_rows import Around
 from bench.run.side_words import About
 from bench.run.trial import here
 from pti_loop.engine import EngineError, Model, Unsupported
@@ -151,7 +152,8 @@ def load_side(job: dict[str, Any]) -> tuple[Model, Config, dict[str, Any], list[
 def _apart(config: Config, file: GgufFile, job: dict[str, Any]) -> Measured:
     """Measure a cell each side of whose contrast has a process. This one loads no engine."""
     from bench.host import builds
-    from bench.run.sides import BASELINE, TREATMENT, Side, Sides
+    from bench.run.side import Side
+    from bench.run.sides import BASELINE, TREATMENT, Sides
 
     sides = {name: Side(name, builds.child_environment(builds.folder_of(job["builds"].get(name, builds.STOCK))))
              for name in (BASELINE, TREATMENT)}  # fmt: skip

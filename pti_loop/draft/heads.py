@@ -16,6 +16,8 @@ from pti_loop.sampling import Sampler
 class Heads(Source):
     """Drafters that use the target's nextn head: `make` gets (head, what chooses its tokens, answer)."""
 
+    watches = True
+
     def __init__(self, target: Target, make: Callable[[Head, Speak, int], Drafter]) -> None:
         self._settings, self._make = target.settings, make
         spec = replace(target.ctx.spec, n_seq_max=target.answers, n_outputs=target.answers, hidden=False, snapshots=0)

@@ -151,6 +151,7 @@ class Natives(Source):
         self._spec = _spec(target.settings)
         self._model: Model | None = None
         self._beside = self._open_beside()
+        self.watches = self._beside is not None
         self.remembers = any(KINDS[name].keeps for name in self._spec.types)
         self._kept: dict[int, OwnDrafter] | None = None
         self._alone: dict[int, OwnDrafter] = {}

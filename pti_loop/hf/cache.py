@@ -153,6 +153,11 @@ class _RecurrentSlab(LinearAttentionLayer):
             slab[sequence] = 0
 
     @property
+    def slabs(self) -> list[torch.Tensor]:
+        """(sequences, ..) of each state."""
+        return list(self._slabs.values())
+
+    @property
     def nbytes(self) -> int:
         return sum(slab.nbytes for slab in self._slabs.values())
 
@@ -207,6 +212,21 @@ class SequenceCache(Cache):
             layer.copy(source, target, held)
         for layer in self.recurrent:
             layer.copy(source, target)
+
+    def save(self, sequence: int, held: int) -> list[torch.Tensor]:
+        """Copies, for the host, of a sequence of `held` tokens: keys and values of each layer, then the states."""
+        slabs = [slab[sequence, :, :held] for layer in self.attention for slab in (layer.keys, layer.values)]
+        states = [slab[sequence] for layer in self.recurrent for slab in layer.slabs]
+        return [one.to("cpu", copy=True) for one in (*slabs, *states)]
+
+    def restore(self, sequence: int, saved: Sequence[torch.Tensor]) -> None:
+        """Put them back."""
+        slabs = [slab for layer in self.attention for slab in (layer.keys, layer.values)]
+        for slab, one in zip(slabs, saved, strict=False):
+            slab[sequence, :, : one.shape[1]] = one
+        states = [slab for layer in self.recurrent for slab in layer.slabs]
+        for slab, one in zip(states, saved[len(slabs) :], strict=True):
+            slab[sequence] = one
 
     def drop(self, sequence: int) -> None:
         """Forget a sequence: its recurrent state goes back to zeros; its keys are hidden by the mask from here on."""

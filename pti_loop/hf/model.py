@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pti_loop.engine import Alone, ContextSpec, EngineError, Facts, Unsupported
+from pti_loop.engine import Alone, ContextSpec, EngineError, Facts, Saved, Unsupported
 from pti_loop.hf import load
 from pti_loop.weights import Weigh, by_numpy
 
@@ -348,6 +348,20 @@ class HfContext:
     def length(self, sequence: int) -> int:
         """Tokens held for a sequence."""
         return self._held[sequence]
+
+    def save(self, sequence: int) -> Saved:
+        """Copies of what the sequence holds, in the host's memory."""
+        with self._torch.inference_mode():
+            state = self._memory.save(sequence, self._held[sequence])
+        return Saved(state, self._held[sequence], sum(one.nbytes for one in state))
+
+    def restore(self, sequence: int, saved: Saved) -> None:
+        """Hold it again. Raises `EngineError` when the sequence is not empty."""
+        if self._held[sequence]:
+            raise EngineError(f"sequence {sequence} is not empty")
+        with self._torch.inference_mode():
+            self._memory.restore(sequence, saved.state)
+        self._held[sequence] = saved.tokens
 
     def facts(self) -> Facts:
         """What was made of the spec: sizes in tokens, bytes of buffers. torch has no fixed one for computing: 0."""

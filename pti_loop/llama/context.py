@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pti_loop.engine import ContextSpec, EngineError, Facts, few_at_once, too_many_outputs
+from pti_loop.engine import ContextSpec, EngineError, Facts, Saved, few_at_once, too_many_outputs
 from pti_loop.llama import log as engine_log
 from pti_loop.llama import packed
 from pti_loop.llama.adapter import Adapter
@@ -249,6 +249,21 @@ class LlamaContext:
         """Tokens held for a sequence."""
         return int(self._lib.llama_memory_seq_pos_max(self._memory, sequence)) + 1
 
+    def save(self, sequence: int) -> Saved:
+        """A copy of a sequence's state, in the host's memory. Raises `EngineError` where llama.cpp gives none."""
+        size = int(self._lib.llama_state_seq_get_size(self.handle, sequence))
+        state = np.empty(size, dtype=np.uint8)
+        written = self._lib.llama_state_seq_get_data(self.handle, _address(state), size, sequence)
+        if not size or written != size:
+            raise EngineError(f"llama.cpp gives {written} of {size} bytes of the state of sequence {sequence}")
+        return Saved(state, self.length(sequence), size)
+
+    def restore(self, sequence: int, saved: Saved) -> None:
+        """Put a state into an empty sequence. Raises `EngineError` where llama.cpp does not take it."""
+        mark = log().mark()
+        if not self._lib.llama_state_seq_set_data(self.handle, _address(saved.state), saved.nbytes, sequence):
+            raise EngineError(f"llama.cpp does not take a state of {saved.nbytes} bytes: {log().last_error(mark)}")
+
     def facts(self) -> Facts:
         """What llama.cpp made of the spec, read back: sizes in tokens, buffers in bytes."""
         lib, spec = self._lib, self.spec
@@ -287,3 +302,7 @@ class LlamaContext:
             for chain in self._samplers:
                 self._lib.llama_sampler_free(chain)
             self._samplers = []
+
+
+def _address(state: NDArray[np.uint8]) -> Any:
+    return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))

@@ -16,7 +16,8 @@ import pytest
 from bench.run import sides as sides_module
 from bench.run.arms import Arms, Task
 from bench.run.replay import Shape
-from bench.run.sides import HELD, Side, Sides
+from bench.run.side import Side
+from bench.run.sides import HELD, Sides
 from pti_loop.engine import EngineError, Unsupported
 from tests.run.test_contrast import PROMPTS, toy
 from tests.run.test_trial import on_trial

@@ -58,10 +58,13 @@ def same_engine(cell: StoredCell) -> Control:
 
 
 def nothing_cached(cell: StoredCell, table: RunTable) -> Control:
-    """Every prompt token of every run went through the model."""
-    wrong = np.flatnonzero(table.n_prompt != table.n_prompt_evaluated)
+    """Every prompt token of a run went through the model: in it, or before it of what all prompts begin with."""
+    wrong = np.flatnonzero(table.n_prompt != table.n_prompt_evaluated + table.restored)
     if not len(wrong):
-        return Control("prefill", OK, "every prompt was evaluated in full", 0.0)
+        told = "every prompt was evaluated in full"
+        if most := int(table.restored.max(initial=0)):
+            told += f" behind the tokens that all begin with, up to {most} a run, which were restored"
+        return Control("prefill", OK, told, 0.0)
     index = wrong[0]
     return Control(
         "prefill", VOID,

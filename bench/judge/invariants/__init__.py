@@ -132,6 +132,8 @@ INVARIANTS = (
               "gives the same tokens, guesses, rounds and decodes"),
     Invariant("outside", "account:work_is_in_the_window", "outside its window a run decodes its prompt, and nothing "
               "else"),
+    Invariant("depth", "beginnings:restored_as_told", "what all prompts begin with is restored in every run of all "
+              "arms or in none, and what evaluating it once took is told"),
     Invariant("decoded", "account:decodes_are_rounds", "every decode that a context counted is in a round, and every "
               "token is a row of its logits"),
     Invariant("account", "account:time_is_told", "a run is its prefills and its window from begin to finish"),

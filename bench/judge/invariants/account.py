@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bench.judge.measure.runs import known_counts
 from bench.judge.measure.tokens import arrays
 from bench.records.rows import UNKNOWN
 
@@ -45,12 +46,12 @@ def account_is_whole(case: Case) -> str | None:
 
 
 def work_is_in_the_window(case: Case) -> str | None:
-    """Outside the window a context decodes the prompt, and a drafter's no more than that."""
+    """Outside the window a context decodes the prompt but for what was restored, and a drafter's no more than that."""
     if not is_kept(case):
         return None
     table, runs = case.runs, arrays(case.cell.runs)
     outside, beside = runs["outside_tokens"], runs["beside_outside_tokens"]
-    wrong = (outside != table.n_prompt) | (beside > table.n_prompt)
+    wrong = (outside != table.n_prompt - table.restored) | (beside > table.n_prompt)
     if not wrong.any():
         return None
     at = int(np.flatnonzero(wrong)[0])
@@ -100,6 +101,7 @@ def time_is_told(case: Case) -> str | None:
             if name.endswith("_ns")}  # fmt: skip
     span = runs["finish_ns"] - runs["begin_ns"]
     told = runs["prefill_ns"] + runs["draft_prefill_ns"] + runs["decode_window_ns"]
+    told += known_counts(runs.get("restore_ns"), len(span))
     early = (runs["start_ns"] < runs["begin_ns"]) | (runs["end_ns"] > runs["finish_ns"])
     untold = span - told - np.maximum(UNTOLD * span, AT_LEAST)
     # One run may be held up there; what a method does outside its window it does in most.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.judge.invariants.times import FILLED
+from bench.judge.measure.runs import known_counts
 from bench.judge.measure.tokens import arrays, owners
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def _of_runs(case: Case, pieces: Columns) -> str | None:
 def _of_groups(case: Case, pieces: Columns) -> str | None:
     """The runs of a block that share a seed are open at once: their turns by the machine's clock."""
     table, owner = case.runs, pieces["owner"]
-    prefill = np.asarray(case.cell.runs["prefill_ns"]).astype(np.int64)
+    runs = arrays(case.cell.runs)
+    prefill = runs["prefill_ns"].astype(np.int64) + known_counts(runs.get("restore_ns"), len(table.run))
     handed = HANDED if case.cell.facts.get("sides") else 0.0
     group = table.block[owner] * 2 + (table.order[owner] * 2 > _last(table)[owner])
     for one in np.unique(group):

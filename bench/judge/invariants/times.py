@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.judge.invariants.places import places
+from bench.judge.measure.runs import known_counts
 from bench.judge.measure.tokens import arrays
 from bench.records.arms import PLAIN
 
@@ -36,6 +37,7 @@ def windows_add_up(case: Case) -> str | None:
     table, runs = case.runs, arrays(case.cell.runs)
     span, window, prefill = (_whole(values) for values in (
         runs["end_ns"] - runs["start_ns"], runs["decode_window_ns"], runs["prefill_ns"]))  # fmt: skip
+    prefill = prefill + known_counts(runs.get("restore_ns"), len(prefill))
     outside = span - window
     several = table.any_of(PLAIN) & (table.tokens.streams > 1)
     wrong = np.where(several, (outside < 0) | (outside > prefill + BETWEEN * span), outside != 0)

@@ -58,6 +58,8 @@ class RunTable:
     turns: dict[str, np.ndarray]
     """Columns of the rounds table."""
     draws: dict[str, np.ndarray]
+    restored: np.ndarray
+    """Prompt tokens whose state was restored: 0 where the records do not tell."""
     made: np.ndarray | None = None
     """Which set of contexts each run ran in, from 0; None where the records do not tell."""
     at_once: bool = False
@@ -229,12 +231,18 @@ def run_table(cell: StoredCell) -> RunTable:
         emits=emits,
         turns=turns,
         draws=draws,
+        restored=known_counts(runs.get("n_prompt_restored"), size),
         made=runs["context"].astype(np.int64) if "context" in runs else None,
         at_once=served,
         ends=frozenset(map(int, cell.facts.get("ends") or ())),
     )
     _check(table, served)
     return table
+
+
+def known_counts(values: np.ndarray | None, size: int) -> np.ndarray:
+    """Counts or nanoseconds as whole numbers; 0 where they are unknown."""
+    return np.zeros(size, np.int64) if values is None else np.maximum(np.asarray(values).astype(np.int64), 0)
 
 
 def _known_seconds(values: np.ndarray | None, size: int) -> np.ndarray:

@@ -37,11 +37,14 @@ def trial_rows(case: Case) -> list[Trial]:
     idle = arrays(case.cell.runs)["idle_cpus"].astype(float)
     prefill = contrast_design(case.runs)
     faster = prefill.ratio(-np.log(arrays(case.cell.runs)["prefill_ns"].astype(float))) if prefill else float("nan")
+    once = (case.cell.facts.get("beginning") or {}).get("arms") or {}
     loaded = SERVERS.get(str(known), "") if served else f"each alone, {known}" if known else "one process"
     return [
         Trial(**about, **{name: row[name] for name in SHARED}, difference=told.get("key", ""), was=told.get("was", ""),
               became=told.get("became", ""), baseline_build=origin(case.cell)["build"], prefill_speedup=faster,
               depth=int(case.cell.config.get("depth") or 0), loaded=loaded, compared_by=compared_by(case),
+              **{name: (once.get(arm) or {}).get("seconds", float("nan"))
+                 for name, arm in (("depth_s", "treatment"), ("baseline_depth_s", "baseline"))},
               idle_cpus=float(np.nanmax(idle)) if np.isfinite(idle).any() else float("nan"))
         for row in (trial_columns(case) if served else speedup_rows(case))
     ]  # fmt: skip

@@ -41,8 +41,12 @@ class Trial(ArmFact):
     plain_speedup: float = column("`speedup` with every stall in it", RATIO, decimals=3, words="with stalls",
                                   default=NAN)  # fmt: skip
     again: str = column("what A/A of the baseline says", words="A/A", default="none")
-    prefill_speedup: float = column("time that the baseline takes for the prompts over that of the arm on trial", RATIO,
-                                    decimals=2, words="prefill", default=NAN)  # fmt: skip
+    prefill_speedup: float = column("time that the baseline takes for the prompts over that of the arm on trial; "
+                                    "without what is restored before them", RATIO, decimals=2, words="prefill",
+                                    default=NAN)  # fmt: skip
+    depth_s: float = column("what the `depth` tokens took the arm on trial once, where runs restore them; empty where "
+                            "every run evaluates them", "s", decimals=1, default=NAN)  # fmt: skip
+    baseline_depth_s: float = column("the same of the baseline", "s", decimals=1, default=NAN)
     lossless: str = column("grade of the worst answer against the baseline's: identical, near_tie or divergent",
                            words="output")  # fmt: skip
     identical_share: float = column("answers that are the baseline's, token by token", SHARE, decimals=1,

@@ -15,8 +15,9 @@ import numpy as np
 
 from bench.plan.settings import Config
 from bench.records.rows import UNKNOWN, Piece, Run, Served
-from bench.run.arms import AROUND, Task
+from bench.run.arms import Task
 from bench.run.replay import Shape
+from bench.run.run_rows import AROUND
 from bench.run.served.answers import Answer
 from bench.run.served.side import Side
 from bench.run.sides import BASELINE, TREATMENT, side_of
@@ -71,6 +72,8 @@ class ServedArms:
         self.rows: list[Served] = []
         self.made = 1
         self.memory: dict[str, dict[str, int]] = {}
+        self.beginnings = {"tokens": config.depth, "restored": False, "arms": {},
+                           "reason": "a server evaluates the whole prompt of each request"}  # fmt: skip
         self.guesses, self.answers = False, config.streams
         self.shape = Shape(1, "tokens")
 
