@@ -132,7 +132,7 @@ class FakeMemory:
         """What a sequence holds, to be kept."""
         state = self._stale.get(sequence)
         held = self._held[sequence]
-        return held if state is None else [*held[:-1], Held(held[-1].token, state)]
+        return list(held) if state is None else [*held[:-1], Held(held[-1].token, state)]
 
     def restore(self, sequence: int, held: list[Held]) -> None:
         """Hold what was kept. Raises `EngineError` when the sequence is not empty."""

@@ -11,8 +11,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ from bench.run.card_room import no_room
 from bench.run.contrast import Contrast
 from bench.run.engines import engine, offloads
 from bench.run.held import held
+from bench.run.prompt_depth import each_behind
 from bench.run.prompt_text import facts as template_facts
 from bench.run.prompt_text import says, without_second_beginning
 from bench.run.repeats import Repeats, free_cpus
@@ -86,7 +86,7 @@ def measure_cell(job: dict[str, Any]) -> Measured:
 
         addresses = all(map(is_address, job["builds"].values()))
         read = None if addresses else gguf_file.read(job["model_path"])
-        return measure_served(config, read, job, progress, _each_behind)
+        return measure_served(config, read, job, progress, each_behind)
     file = gguf_file.read(job["model_path"])
     if reason := no_room(config, file, job["kind"]):
         raise Unsupported(reason)
@@ -244,24 +244,7 @@ def tokenized(model: Model, config: Config, file: GgufFile) -> list[Prompt]:
                 f"prompt '{prompt.id}' has {len(prompt.tokens)} tokens; with n_predict={config.n_predict} a stream "
                 f"needs {need} and engine.n_ctx={config.engine.n_ctx}; set engine.n_ctx={need}"
             )
-    return _each_behind(prompts, config.depth)
-
-
-def _each_behind(prompts: list[Prompt], depth: int) -> list[Prompt]:
-    return [replace(prompt, tokens=behind(prompt.tokens, prompts, depth)) for prompt in prompts]
-
-
-def behind(tokens: Sequence[int], prompts: Sequence[Prompt], depth: int) -> tuple[int, ...]:
-    """A prompt behind `depth` tokens of all the prompts' own text, over and over; as it is where that is 0.
-
-    A token that every prompt begins with is the model's mark of a beginning, and stands there alone.
-    """
-    if not depth:
-        return tuple(tokens)
-    mark = len(prompts) > 1 and len({prompt.tokens[0] for prompt in prompts}) == 1
-    text = [token for prompt in prompts for token in prompt.tokens[mark:]]
-    filling = [*tokens[:mark], *(text * (depth // len(text) + 1))][:depth]
-    return (*filling, *tokens[mark:])
+    return each_behind(prompts, config.depth)
 
 
 def _set_contexts(config: Config) -> None:

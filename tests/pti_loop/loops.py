@@ -25,14 +25,18 @@ def toy(cost: float = 0.3, host_ns: int = 0, **faults) -> FakeModel:
 
 @contextmanager
 def opened(name: str, model=None, *, n_ctx: int = 400, threads: int = 1, sampler: str = "host",
-           kv_unified: bool = False, sample=(1, 2, 3, 4), answers: int = 1, chain=None, ends: bool = False, **settings):
+           kv_unified: bool = False, sample=(1, 2, 3, 4), answers: int = 1, chain=None, ends: bool = False,
+           n_batch: int = 512, beginning=None, **settings):
     """A context for a method, with its drafters; yields a function that runs the method once."""
     model = model or toy()
     method = METHODS[name]
     chosen = replace(settings_of(name, **settings), ends=tuple(model.end_tokens) if ends else ())
-    spec = ContextSpec(n_ctx=n_ctx, n_seq_max=1, threads=threads, sampler=sampler, kv_unified=kv_unified, ends=ends)
+    spec = ContextSpec(n_ctx=n_ctx, n_seq_max=1, n_batch=n_batch, n_ubatch=n_batch, threads=threads, sampler=sampler,
+                       kv_unified=kv_unified, ends=ends)  # fmt: skip
     ctx = model.context(fit(method, spec, chosen))
     source = None
+    if beginning:
+        beginning.prepare(ctx)
 
     def once(prompts, temperature: float = 0.0, seed: int = 1, control: str = "none", answer=(),
              lazy_ns: float = 0.0) -> Trace:  # fmt: skip
@@ -40,7 +44,7 @@ def opened(name: str, model=None, *, n_ctx: int = 400, threads: int = 1, sampler
         known = answer if answer and isinstance(answer[0], (list, tuple)) else [answer]
         guesses = Guesses(control, known, model.n_vocab, model.end_tokens)
         sampler = Sampler(model.n_vocab, temperature, seed, model.weigh, chain, chosen.ends)
-        method.run(Decoder(ctx, sampler, trace, chosen, guesses, source, lazy_ns), prompts)
+        method.run(Decoder(ctx, sampler, trace, chosen, guesses, source, lazy_ns, beginning), prompts)
         return trace
 
     try:

@@ -100,8 +100,8 @@ def seconds_cover_the_runs(case: Case) -> str | None:
 
 
 def prompts_as_configured(case: Case) -> str | None:
-    """Every run of a prompt has as many prompt tokens, and no more of them than its text has bytes."""
-    table = case.runs
+    """Every run of a prompt has as many prompt tokens, behind the cell's depth no more than its text has bytes."""
+    table, depth = case.runs, int(case.cell.config.get("depth") or 0)
     items = {str(item["id"]): item for item in (case.cell.config.get("prompts") or {}).get("items") or []}
     for prompt in np.unique(table.prompt).tolist():
         found = np.unique(table.n_prompt[table.prompt == prompt])
@@ -109,8 +109,9 @@ def prompts_as_configured(case: Case) -> str | None:
             return f"'{prompt}' has {found[0]} prompt tokens in one run and {found[-1]} in another"
         texts = [items.get(part, {}).get("text") for part in prompt.split("+")]
         most = sum(len(text.encode()) + 1 for text in texts if isinstance(text, str))
-        if all(isinstance(text, str) for text in texts) and found[0] > most:
-            return f"'{prompt}' has {found[0]} prompt tokens, and its text {most} bytes"
+        own = int(found[0]) - depth * len(texts)
+        if all(isinstance(text, str) for text in texts) and not 0 < own <= most:
+            return f"'{prompt}' has {own} prompt tokens{' of its own' if depth else ''}, and its text {most} bytes"
     return None
 
 

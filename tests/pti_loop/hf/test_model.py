@@ -7,6 +7,7 @@ import pytest
 
 from bench.synth import writer
 from bench.synth.shape import order
+from pti_loop.beginning import Beginning
 from pti_loop.engine import ContextSpec, EngineError, Unsupported, prefill
 from pti_loop.hf import load
 from tests.pti_loop.hf.hf_models import END, N_VOCAB, WINDOW, write
@@ -270,4 +271,22 @@ def test_facts_and_bytes(models):
     assert facts["build"].startswith("transformers-") and (facts["n_ctx_seq"], facts["type_k"]) == (64, "f32")
     assert model.facts()["memory"] == "hybrid"
     ctx.close()
+    ctx.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_restored_state_goes_on_as_the_evaluated_one(models, kind):
+    """In another sequence too; what the slabs held before is gone."""
+    begin = tuple((7 * place + 1) % N_VOCAB for place in range(16))
+    ctx = context(models[kind])
+    beginning = Beginning(begin)
+    beginning.prepare(ctx)
+    assert not beginning.reason and beginning.told(ctx)["bytes"] > 0
+    for sequence in (0, 2):
+        ctx.clear()
+        text = (*begin, *PROMPT)
+        assert prefill(ctx, text, sequence, held=beginning.take_up(ctx, text, sequence)) == len(PROMPT)
+        assert close_to(ctx.logits()[0], alone(models[kind], text)[-1])
+    with pytest.raises(EngineError, match="not empty"):
+        beginning.take_up(ctx, text, 2)
     ctx.close()
