@@ -49,6 +49,16 @@ def _(record: Record) -> None:
     runs.loc[record.mask("runs", "baseline"), ["outside_decodes", "outside_tokens"]] = 0
 
 
+@fault("the treatment restored half of its prompt, and nothing was to be", SHARP, "depth")
+def _(record: Record) -> None:
+    runs = record.tables["runs"]
+    mine, half = record.mask("runs", "treatment"), runs["n_prompt"] // 2
+    runs["n_prompt_restored"] = half.where(mine, 0)
+    runs["restore_ns"] = mine * 10**6
+    runs.loc[mine, "outside_tokens"] -= half
+    runs.loc[mine, "n_prompt_evaluated"] -= half
+
+
 @fault("the prompt of the treatment is shorter", LOOKUP, "prompts")
 def _(record: Record) -> None:
     runs = record.tables["runs"]
