@@ -266,7 +266,7 @@ def test_a_text_is_decoded_once_for_all_that_is_compared_on_it(monkeypatch):
     decoded: list[tuple[int, tuple[int, ...], tuple[int, ...], replays.Shape]] = []
     real = replays.replay
 
-    def counting(ctx, prompt, tokens, shape):
+    def counting(ctx, prompt, tokens, shape, beginning):
         decoded.append((id(ctx), tuple(prompt), tuple(tokens), shape))
         return real(ctx, prompt, tokens, shape)
 
