@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 from bench.errors import UserError
 from bench.plan.hydra_words import QUOTES, quoted
 from bench.plan.settings import Config, EngineConfig
-from bench.records.drawing import CHAIN
 from pti_loop.gguf.file_hash import sha256_of
 
 ENGINE, KIND = "server", "served"
@@ -172,18 +171,16 @@ def check_served(config: Config) -> None:
                             f"address, as in {key}http://127.0.0.1:8080")  # fmt: skip
     wrong = {
         f"method={config.method.name}": config.method.name != "autoregressive",
-        f"temperature={config.temperature:g}": config.temperature > 0,
         f"measure.distribution={config.measure.distribution}": config.measure.distribution > 0,
         f"measure.chunk={config.measure.chunk}": config.measure.chunk > 0,
         f"measure.texts={config.measure.texts}": config.measure.texts > 0,
         f"engine.build={config.engine.build}": config.engine.build != EngineConfig().build,
         f"engine.sampler={config.engine.sampler}": config.engine.sampler != EngineConfig().sampler,
-        "ignore_eos=false": not config.ignore_eos,
-    } | {f"{key}={getattr(config, key)}": getattr(config, key) != CHAIN[key] for key in CHAIN}
+    }
     for told_as, given in wrong.items():
         if given:
-            raise UserError(f"{told_as} is nothing that a server can be asked for here: it decodes greedily and in its "
-                            "own way, in whole runs; leave it out")  # fmt: skip
+            raise UserError(f"{told_as} is nothing that a server can be asked for here: it decodes in its own way, in "
+                            "whole runs, and tells neither its random numbers nor all probabilities; leave it out")
     if any(map(is_address, sides.values())) and not config.model.served:
         raise UserError("an address does not say which model it is asked for; give the name that its server has for "
                         "it with model.served=NAME")  # fmt: skip

@@ -60,9 +60,9 @@ def test_cuts_change_nothing_at_temperature_0_and_a_window_nothing_without_a_pen
         (["engine.sampler=backend", "ignore_eos=false"], "ignore_eos=false changes what is drawn"),
         (["measure.chunk=4", "ignore_eos=false"], "answers end at different times; set measure.chunk=0"),
         (["engine.server=llama-server", "treatment.engine.server='llama-server -fa on'", "method=autoregressive",
-          "ignore_eos=false"], "nothing that a server can be asked for here"),
+          "measure.texts=2"], "nothing that a server can be asked for here"),
         (["engine.server=llama-server", "treatment.engine.server='llama-server -fa on'", "method=autoregressive",
-          "repeat_penalty=1.1"], r"repeat_penalty=1.1 is nothing that a server"),
+          "temperature=0.7", "measure.distribution=9"], "tells neither its random numbers nor all probabilities"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_a_sentence(given, sentence):

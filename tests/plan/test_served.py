@@ -67,6 +67,13 @@ def test_the_cache_is_a_condition_and_part_of_the_id() -> None:
     assert plain.id != cached.id and cached.config["engine"]["cache_prompt"] is True
 
 
+def test_draws_and_ends_are_a_cells_conditions() -> None:
+    plain, drawn = (cell_of(config) for more in ([], ["temperature=0.7", "top_k=20", "min_p=0.05", "ignore_eos=false"])
+                    for config in compose_points([*GGUF, *PAIR, *more]))  # fmt: skip
+    assert plain.id != drawn.id and plain.config["temperature"] == 0 and "top_k" not in plain.config
+    assert [drawn.config[name] for name in ("temperature", "top_k", "min_p", "ignore_eos")] == [0.7, 20, 0.05, False]
+
+
 def test_two_addresses_need_no_file() -> None:
     (config,) = compose_points(["engine.server=http://a:1", "treatment.engine.server=http://a:2", "prompts=short",
                                 "model.served=org/name"])  # fmt: skip
@@ -81,7 +88,7 @@ def test_two_addresses_need_no_file() -> None:
     (["treatment.engine.server=llama-server"], "engine.server names no server"),
     (["model.engine=server"], "engine.server names no server"),
     ([*PAIR, "method=lookup"], "method=lookup is nothing that a server can be asked for"),
-    ([*PAIR, "temperature=0.7"], "temperature=0.7 is nothing"),
+    ([*PAIR, "temperature=0.7", "measure.distribution=9"], "measure.distribution=9 is nothing"),
     ([*PAIR, "measure.chunk=8"], "measure.chunk=8 is nothing"),
     ([*PAIR, "engine.build=other"], "engine.build=other is nothing"),
     ([*PAIR, "model.engine=llama"], "engine.server is a setting of servers, and model.engine=llama"),

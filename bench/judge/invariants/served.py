@@ -107,21 +107,22 @@ def texts_are_the_hashes(case: Case) -> str | None:
 
 
 def repeats_repeat(case: Case) -> str | None:
-    """One request at a time on a fresh server: an arm says the same both times, by its text."""
+    """One request at a time on a fresh server: an arm says the same each time, by its text; drawn with one seed."""
     if int(case.cell.config.get("streams") or 1) > 1 or case.cell.facts.get("sides") != "fresh":
         return None
     table, rows = case.runs, arrays(case.cell.served)
     owner = owners(table.run, rows["run"])
-    first: dict[tuple[str, str], tuple[str, int]] = {}
+    first: dict[tuple[str, str, int], tuple[str, int]] = {}
     for at, text in zip(owner.tolist(), rows["text"].tolist(), strict=True):
         arm = str(table.arm[at])
         if arm == "kept":  # it may draft otherwise, and near ties fall otherwise then
             continue
-        key = "treatment" if arm == "carry" else arm, str(table.prompt[at])
+        seed = int(table.seed[at]) if case.temperature else 0
+        key = "treatment" if arm == "carry" else arm, str(table.prompt[at]), seed
         before, run = first.setdefault(key, (text, int(table.run[at])))
         if before != text:
-            return (f"run {table.run[at]} ({arm}) says another text than run {run} for the same prompt, on a fresh "
-                    "server at temperature 0: the server is not repeatable")  # fmt: skip
+            return (f"run {table.run[at]} ({arm}) says another text than run {run} for the same prompt and seed, "
+                    "on a fresh server: it is not repeatable")  # fmt: skip
     return None
 
 

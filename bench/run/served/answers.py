@@ -14,11 +14,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.run.served.client import Client, ServerFault, Stream, events
+from bench.run.served.draws import GREEDY, Draws
 
 NATIVE, OPENAI = "llama-server", "openai"
 """Ways to ask."""
 PATHS = {NATIVE: "/completion", OPENAI: "/v1/completions"}
 DONE = b"[DONE]"
+ENDED = ("eos", "stop")
+"""What servers say of an answer that ended by itself."""
+LEAST = 2
+"""Tokens of an answer with a rate."""
 
 
 @dataclass
@@ -42,6 +47,11 @@ class Answer:
     model: str = ""
     why: str = ""
     """Why it ended, in the server's word."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it ended by itself."""
+        return self.why in ENDED
 
     @property
     def lacks(self) -> bool:
@@ -70,15 +80,15 @@ class Answer:
 
 
 def request(way: str, prompt: Sequence[int] | str, n_predict: int, seed: int, cache_prompt: bool,
-            model: str = "") -> dict[str, Any]:  # fmt: skip
-    """The body of a greedy request that does not end before its length."""
+            model: str = "", draws: Draws = GREEDY) -> dict[str, Any]:  # fmt: skip
+    """The body of a request. Raises `ServerFault` where the way to ask has no words for its draws."""
     if way == NATIVE:
         return {"prompt": list(prompt) if not isinstance(prompt, str) else prompt, "n_predict": n_predict,
-                "temperature": 0.0, "seed": seed, "cache_prompt": cache_prompt, "return_tokens": True, "stream": True,
-                "ignore_eos": True}  # fmt: skip
+                "seed": seed, "cache_prompt": cache_prompt, "return_tokens": True, "stream": True,
+                **draws.native()}  # fmt: skip
     text: Any = prompt if isinstance(prompt, str) else list(prompt)
-    return {"model": model, "prompt": text, "max_tokens": n_predict, "temperature": 0.0, "seed": seed, "stream": True,
-            "stream_options": {"include_usage": True}, "ignore_eos": True, "return_token_ids": True}  # fmt: skip
+    return {"model": model, "prompt": text, "max_tokens": n_predict, "seed": seed, "stream": True,
+            "stream_options": {"include_usage": True}, "return_token_ids": True, **draws.openai()}  # fmt: skip
 
 
 def ask(client: Client, way: str, body: Mapping[str, Any]) -> Answer:
@@ -86,7 +96,7 @@ def ask(client: Client, way: str, body: Mapping[str, Any]) -> Answer:
     stream = client.stream(PATHS[way], body)
     answer = read(stream, way)
     wanted = int(body["n_predict"] if way == NATIVE else body["max_tokens"])
-    _check(answer, wanted)
+    _check(answer, wanted, ends=not body["ignore_eos"])
     return answer
 
 
@@ -167,8 +177,8 @@ def _openai(answer: Answer, when: int, told: Mapping[str, Any]) -> bool:
     return False
 
 
-def _check(answer: Answer, wanted: int) -> None:
-    """Raise `ServerFault` for counts that do not fit each other, or what was asked for."""
+def _check(answer: Answer, wanted: int, ends: bool = False) -> None:
+    """Raise `ServerFault` for counts that do not fit each other, or what was asked for. `ends`: it may end before."""
     if not answer.arrived:
         raise ServerFault("ends its answer without a token")
     if answer.told is None:
@@ -177,7 +187,14 @@ def _check(answer: Answer, wanted: int) -> None:
         raise ServerFault(f"says that it made {answer.told} tokens and sends {len(answer.ids)}: it loses or adds some")
     if answer.tokens > wanted:
         raise ServerFault(f"answers with {answer.tokens} tokens, and {wanted} were asked for")
-    if answer.tokens < wanted:
+    if ends and answer.ended and answer.tokens < wanted:
+        if not answer.ids:
+            raise ServerFault("gives no ids, and only these tell an answer that ends by itself; leave out "
+                              "ignore_eos=false")  # fmt: skip
+        if answer.tokens < LEAST:
+            raise ServerFault("ends its answer with the first token, so that it has no rate; take that prompt out, or "
+                              "leave out ignore_eos=false")  # fmt: skip
+    elif answer.tokens < wanted:
         why = f" ({answer.why})" if answer.why else ""
         raise ServerFault(f"ends its answer after {answer.tokens} of {wanted} tokens{why}")
     made = answer.timings.get("predicted_n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -107,8 +108,15 @@ class ServedArms:
         """One run that nobody keeps a record of. Raises `EngineError`."""
         with self.alone(side_of(arm)) as side:
             trace = ServedTrace(side.ask(task.prompts, n_predict or self.settings.n_predict, seed))
+        if not self.config.ignore_eos:
+            self._note_ends(trace.answers)
         trace.run = number
         return trace
+
+    def _note_ends(self, answers: Sequence[Answer]) -> None:
+        """A server does not list the tokens that end an answer: those count that did."""
+        seen = {int(one.ids[-1] or 0) for one in answers if one.ended and one.ids}
+        self.settings = replace(self.settings, ends=tuple(sorted({*self.settings.ends, *seen})))
 
     def measure(self, arm: str, task: Task, order: int, seed: int, number: int, n_predict: int,
                 answers: Sequence[Sequence[int]] = ((),), name: str = "") -> tuple[Run, Trace]:  # fmt: skip

@@ -23,6 +23,7 @@ from bench.run.prompt_text import says, without_second_beginning
 from bench.run.sensors import sensors
 from bench.run.served.arms import ServedArms
 from bench.run.served.contrast import ServedContrast
+from bench.run.served.draws import draws_of
 from bench.run.served.side import Side, Wanted
 from bench.run.sides import BASELINE, TREATMENT
 from pti_loop.engine import EngineError
@@ -40,7 +41,7 @@ def measure_served(config: Config, file: GgufFile | None, job: Mapping[str, Any]
     silence = SILENCE * float(job["silence"])
     name, vocabulary, parameters = (Path(job["model_path"]).name, file.n_vocab, file.n_params) if file else ("", 0, 0)
     wanted = Wanted(config.engine.cache_prompt, config.engine.kept, config.model.served, name, vocabulary, parameters,
-                    silence, silence)  # fmt: skip
+                    silence, silence, draws_of(config))  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="pti-bench-servers-") as folder:
         sides = {name: Side(name, job["builds"][name], wanted, Path(folder) / name, device_lock.held())
                  for name in (BASELINE, TREATMENT)}  # fmt: skip

@@ -18,6 +18,7 @@ from bench.run.contrast import Contrast, Progress
 from bench.run.kept import ANSWER, foreign_task
 from bench.run.served.answers import Answer
 from bench.run.served.arms import ServedArms, ServedTrace
+from bench.run.served.draws import draws_of
 from bench.run.served.side import PAIR, Rows, Side
 from bench.run.sides import BASELINE, TREATMENT
 from bench.run.tasks import tasks
@@ -35,6 +36,7 @@ class ServedContrast(Contrast):
                  arms: ServedArms) -> None:  # fmt: skip
         super().__init__(None, config, prompts, name, lambda: (), progress, lambda _: arms)
         self.servers = arms
+        self.draws = draws_of(config)
         self._gaps: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     @property
@@ -72,7 +74,7 @@ class ServedContrast(Contrast):
                 for row in self._compared(self.tasks[block], replicate, arm, _of(trace))]  # fmt: skip
         noise: dict[str, Any] = {"logit_gap": 0.0, "cdf": 0.0, "positions": 0, "disagreements": 0,
                                  "widths": [1, PAIR], "of": "reference"}  # fmt: skip
-        if self.servers.sides[BASELINE].has_logits:
+        if self.servers.sides[BASELINE].has_logits and self.draws.followed:
             for task in self.tasks[: self.config.measure.noise_prompts]:
                 found = self._rounding(task.prompts[0].tokens, self._said(task, 0, 0))
                 noise |= {"logit_gap": max(noise["logit_gap"], *found.moved),
@@ -109,8 +111,9 @@ class ServedContrast(Contrast):
     def _gap(self, arm: str, prompt: Sequence[int], ours: Sequence[int], theirs: int, first: int) -> dict[str, Any]:
         """The two tokens' gap behind the common prefix, by both servers, and the baseline's rounding there."""
         side = BASELINE if arm == "again" else TREATMENT
-        about = {"position": first, "token_baseline": ours[first], "token_arm": theirs, "quantity": "logit_gap"}
-        if not all(self.servers.sides[name].has_logits for name in (BASELINE, side)):
+        about = {"position": first, "token_baseline": ours[first], "token_arm": theirs,
+                 "quantity": "cdf_distance" if self.config.temperature else "logit_gap"}  # fmt: skip
+        if not self.draws.followed or not all(self.servers.sides[name].has_logits for name in (BASELINE, side)):
             nan = float("nan")
             return {"first_difference": about | {"gap_baseline": nan, "gap_arm": nan, "noise": 0.0},
                     "teacher_forced": {"positions": 0, "disagreements": 0, "worst_gap": 0.0}}  # fmt: skip

@@ -21,6 +21,7 @@ from bench.run.arms import Prompt
 from bench.run.served import answers
 from bench.run.served.answers import NATIVE, OPENAI, Answer
 from bench.run.served.client import Client, ServerFault
+from bench.run.served.draws import GREEDY, Draws
 from bench.run.served.process import Server
 from bench.run.served.program import names_at
 from pti_loop.engine import EngineError
@@ -46,6 +47,7 @@ class Wanted:
     n_params: int
     patience: float
     load_s: float
+    draws: Draws = GREEDY
 
 
 class Side:
@@ -140,15 +142,15 @@ class Side:
             except (TypeError, ValueError, LookupError) as error:
                 raise ServerFault("gives no tokens for a text") from error
 
-    def _body(self, prompt: Sequence[int], n_predict: int, seed: int) -> dict[str, Any]:
+    def _body(self, prompt: Sequence[int], n_predict: int, seed: int, draws: Draws) -> dict[str, Any]:
         given = prompt if self.way == NATIVE else "".join(map(chr, prompt))
-        return answers.request(self.way, given, n_predict, seed, self.wanted.cache_prompt, self.wanted.model)
+        return answers.request(self.way, given, n_predict, seed, self.wanted.cache_prompt, self.wanted.model, draws)
 
     def ask(self, prompts: Sequence[Prompt], n_predict: int, seed: int) -> list[Answer]:
         """The answers to some prompts at once. Raises `EngineError`."""
         with self._named():
             client = self._ready(fresh=True)
-            bodies = [self._body(prompt.tokens, n_predict, seed) for prompt in prompts]
+            bodies = [self._body(prompt.tokens, n_predict, seed, self.wanted.draws) for prompt in prompts]
             found = at_once_of([partial(answers.ask, client, self.way, body) for body in bodies])
             for answer in found:
                 self._same_model(answer)
@@ -169,7 +171,7 @@ class Side:
         The same is asked `at_once` times at once, and there is an answer to each.
         """
         with self._named():
-            client, body = self._ready(), {**self._body(prompt, count, 0), "stream": False, "n_probs": TOP,
+            client, body = self._ready(), {**self._body(prompt, count, 0, GREEDY), "stream": False, "n_probs": TOP,
                                            "cache_prompt": False}  # fmt: skip
             return at_once_of([lambda: _rows(client.json("/completion", body), count)] * at_once)
 

@@ -8,6 +8,8 @@ import pytest
 
 from bench.run.served.answers import NATIVE, OPENAI, ask, ask_whole, fill, request
 from bench.run.served.client import Client, ServerFault, Stream, events
+from bench.run.served.draws import Draws
+from pti_loop.chain import Chain
 
 PROMPT = (5, 17, 40)
 
@@ -36,6 +38,49 @@ def test_ids_that_a_stream_leaves_out_are_filled_in_from_the_answer_in_one_piece
     body = request(NATIVE, PROMPT, 12, 1, False)
     fill(answer, *ask_whole(Client(url, 5.0), body))
     assert answer.ids == asked(small()).ids
+
+
+ENDING = Draws(ends=True)
+
+
+def ending(url: str, way: str = NATIVE, draws: Draws = ENDING):
+    prompt = PROMPT if way == NATIVE else "abc"
+    return ask(Client(url, 5.0), way, request(way, prompt, 12, 1, False, "m", draws))
+
+
+def test_an_answer_may_end_by_itself_where_it_was_asked_to(small) -> None:
+    answer = ending(small("--wrong", "stops"))
+    assert answer.ended and answer.tokens == 5 and not asked(small()).ended
+    assert ending(small()).tokens == 12, "or have its full length"
+    with pytest.raises(ServerFault, match="with the first token, so that it has no rate"):
+        ending(small("--wrong", "stops:1"))
+    with pytest.raises(ServerFault, match="before its last event"):
+        ending(small("--wrong", "ends"))
+
+
+CHAIN = Chain(top_k=20, top_p=0.9, min_p=0.05, repeat_penalty=1.1, repeat_last_n=-1)
+
+
+def test_what_a_request_says_of_its_draws() -> None:
+    greedy = request(NATIVE, PROMPT, 12, 1, False)
+    assert (greedy["temperature"], greedy["ignore_eos"]) == (0.0, True) and "samplers" not in greedy
+    drawn = request(NATIVE, PROMPT, 12, 7, False, "", Draws(0.7, CHAIN, True))
+    assert {name: drawn[name] for name in CHAIN.as_dict()} == CHAIN.as_dict()
+    assert (drawn["seed"], drawn["temperature"], drawn["ignore_eos"]) == (7, 0.7, False)
+    assert drawn["samplers"] == ["penalties", "top_k", "top_p", "min_p", "temperature"]
+    other = request(OPENAI, "abc", 12, 7, False, "m", Draws(0.7, CHAIN))
+    assert (other["top_k"], other["repetition_penalty"]) == (20, 1.1) and "samplers" not in other
+    assert "frequency_penalty" not in other, "what is usual is not sent to a server that may not know it"
+    with pytest.raises(ServerFault, match="takes no window of penalties; set repeat_last_n=-1"):
+        request(OPENAI, "abc", 12, 7, False, "m", Draws(0.0, Chain(repeat_penalty=1.1)))
+
+
+@pytest.mark.parametrize(("draws", "followed"), [
+    (Draws(), True), (Draws(0.0, Chain(top_k=3), True), True), (Draws(0.1), False),
+    (Draws(0.0, Chain(presence_penalty=0.5)), False),
+])  # fmt: skip
+def test_a_difference_can_be_followed_where_the_likeliest_token_comes_out(draws: Draws, followed: bool) -> None:
+    assert draws.followed is followed
 
 
 @pytest.mark.parametrize(("ids", "text", "says"), [

@@ -61,6 +61,43 @@ def test_a_drafter_that_remembers_is_cold_in_the_blocks_and_its_replay_stands_ap
     assert {row["when"] for row in found.servers} >= {"cold", "again", "after a foreign prompt", "again after it"}
 
 
+CHAT = ("prompts.template=model", "measure.classes=[question]", "ignore_eos=false", "n_predict=96")
+"""A question in the model's own chat template, whose answer ends by itself."""
+
+
+def test_answers_that_end_by_themselves_are_compared_with_their_lengths(tmp_path: Path) -> None:
+    stored, found = measured(tmp_path, "--alias same", *CHAT)
+    assert not void(found), void(found)
+    row = next(one for one in found.trials if one["prompt_class"] == "all")
+    assert row["lossless"] == "identical" and 2 <= row["answer_tokens"] == row["baseline_answer_tokens"] <= 96
+    ended = stored.served["told"] < 96
+    if not ended.any():  # another build may say more than that
+        assert not stored.facts.get("ends")
+        return
+    last = {int(stored.ledger["token"][stored.ledger["run"] == run][-1]) for run in stored.served["run"][ended]}
+    assert last == set(stored.facts["ends"]), "what an answer ended with is what the record calls an end"
+
+
+@pytest.mark.parametrize("treated", ["--alias same", "--spec-type ngram-simple --spec-ngram-simple-size-n 2"])
+def test_draws_through_a_chain_are_the_same_on_both_sides(tmp_path: Path, treated: str) -> None:
+    """A guess is verified by a draw of its own number, so that an answer is the one without guesses.
+
+    A decode of several rows rounds otherwise, and a draw may fall on the other side for that: then it is divergent,
+    since a server does not tell its random numbers. A server beside itself rounds alike.
+    """
+    chain = ("temperature=0.8", "top_k=40", "top_p=0.9", "min_p=0.02", "repeat_penalty=1.1", "n_predict=24")
+    stored, found = measured(tmp_path, treated, *chain)
+    assert not void(found), void(found)
+    said = {(int(seed), arm): stored.ledger["token"][stored.ledger["run"] == run].tolist() for run, seed, arm in zip(
+        stored.runs["run"], stored.runs["seed"], stored.runs["arm"], strict=True)}  # fmt: skip
+    first, second = sorted({seed for seed, arm in said if arm == "baseline"})[:2]
+    assert said[first, "baseline"] != said[second, "baseline"], "another seed draws otherwise"
+    assert said[first, "baseline"] == said[first, "again"]
+    row = next(one for one in found.trials if one["prompt_class"] == "all")
+    assert row["lossless"] in ("identical", "divergent") and (row["lossless"] == "identical" or "alias" not in treated)
+    assert any("no difference is a near tie" in one["sentence"] for one in found.controls)
+
+
 def test_two_requests_at_once(tmp_path: Path) -> None:
     stored, found = measured(tmp_path, "--alias same", "streams=2")
     assert not void(found)
