@@ -24,6 +24,13 @@ SETTINGS: Mapping[str, Mapping[str, object]] = {
     "what stands beside it as a comment: ngram-map-k4v 8/24, 2 hits": {"type": "ngram-map-k4v", "n": 8, "m": 24,
                                                                         "hits": 2},
 }  # fmt: skip
+SERVED: Mapping[str, tuple[str, ...]] = {
+    "llama-server with `--spec-default`": ("--spec-default",),
+    "llama-server with the other": ("ngram-map-k4v", "--spec-ngram-map-k4v-size-n 8", "--spec-ngram-map-k4v-size-m 24",
+                                    "--spec-ngram-map-k4v-min-hits 2"),
+}  # fmt: skip
+"""Words that the command line on trial has, by what it is called."""
+ASKED = "No stored cell has such servers. docs/trials.md says how two are asked in turn."
 NOTHING = "No stored cell has these settings. `python -m bench sweep +experiment=ngram` measures them."
 
 
@@ -32,6 +39,7 @@ def tables(findings: Any) -> str:
     ordered = Ordered(findings)
     index = CellIndex.of(ordered)
     parts = [f"### {title}\n\n{_setting(ordered, index, own)}" for title, own in SETTINGS.items()]
+    parts += [f"### {title}\n\n{_servers(ordered, index, words)}" for title, words in SERVED.items()]
     return "\n\n".join(parts)
 
 
@@ -49,6 +57,41 @@ def _setting(ordered: Ordered, index: CellIndex, own: Mapping[str, object]) -> s
         told = "; ".join(f"{row['when']} {fixed(row['tokens_per_round'], 2)}" for row in kept)
         lines += ["", f"A drafter that is kept, on '{kept[0]['prompt']}', in tokens a round: {told}."]
     return "\n".join(lines)
+
+
+def _servers(ordered: Ordered, index: CellIndex, words: Sequence[str]) -> str:
+    """A fresh server for each answer beside one without a drafter, and what one does that is kept."""
+    rows = [row for row in ordered.rows("trials") if is_served(row, words) and row["scope"] == "answer"]
+    if not rows:
+        return ASKED
+    lines = [
+        f"Conditions: {condition(rows, index)}. Each answer has a fresh server. Intervals are for these texts on this "
+        "machine, 95 %.", "",
+        "| text | tokens a second, with and without | speed over a server without | output |",
+        "| --- | --- | --- | --- |",
+        *(_served_line(row) for row in sorted(rows, key=lambda row: (row["prompt_class"] == "all",
+                                                                     row["prompt_class"]))),
+    ]  # fmt: skip
+    cells = {cell for row in rows for cell in row["cells"]}
+    kept = [row for row in ordered.rows("servers") if row["cell"] in cells and row["arm"] == "kept"]
+    if kept:
+        told = "; ".join(f"{row['when']} {fixed(row['tok_s'], 0)}" for row in kept)
+        lines += ["", f"One server that is kept, on one prompt, in tokens a second: {told}."]
+    return "\n".join(lines)
+
+
+def is_served(row: Row, words: Sequence[str]) -> bool:
+    """Whether a row is of a server on trial with these options and long answers, at temperature 0."""
+    return (row["difference"] == "server" and row["temperature"] == 0 and all(word in row["became"] for word in words)
+            and (row["conditions"]["n_predict"] or 0) >= LONG)  # fmt: skip
+
+
+def _served_line(row: Row) -> str:
+    if row["void"]:
+        return f"| {row['prompt_class']} | n/a | void | {row['lossless']} |"
+    interval = f"{fixed(row['noise_low'], 2)} to {fixed(row['noise_high'], 2)}"
+    return (f"| {row['prompt_class']} | {fixed(row['tok_s'], 0)} and {fixed(row['baseline_tok_s'], 0)} | "
+            f"**{fixed(row['speedup'], 2)} ({interval})** | {row['lossless']} |")  # fmt: skip
 
 
 def _is(row: Row, own: Mapping[str, object]) -> bool:

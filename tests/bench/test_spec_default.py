@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from bench.judge.findings import Findings
 from bench.records.cells import whole_cells
-from bench.spec_default import LONG, NOTHING, PAGE, REFERENCE, SETTINGS, _is, put, tables
+from bench.spec_default import (
+    ASKED,
+    LONG,
+    NOTHING,
+    PAGE,
+    REFERENCE,
+    SERVED,
+    SETTINGS,
+    _is,
+    is_served,
+    put,
+    tables,
+)
 from bench.stored import judge_stored
 
 
@@ -15,7 +27,22 @@ def test_the_page_is_what_the_reference_says():
 
 def test_without_a_cell_the_page_says_what_measures_it():
     made = tables(Findings())
-    assert made.count(NOTHING) == made.count("### ") == len(SETTINGS)
+    assert (made.count(NOTHING), made.count(ASKED)) == (len(SETTINGS), len(SERVED))
+    assert made.count("### ") == len(SETTINGS) + len(SERVED)
+
+
+def test_a_served_row_is_of_one_command_line_and_of_long_answers():
+    default, beside = SERVED.values()
+
+    def row(became: str, n_predict: int = LONG, difference: str = "server"):
+        return {"difference": difference, "temperature": 0, "became": became, "conditions": {"n_predict": n_predict}}
+
+    other = "llama-server --spec-type ngram-map-k4v --spec-ngram-map-k4v-size-n 8"
+    assert is_served(row("llama-server --spec-default"), default)
+    assert not is_served(row("llama-server --spec-default", LONG - 1), default)
+    assert not is_served(row("llama-server --spec-default", difference="build"), default)
+    assert not is_served(row(other), beside), "it has another length of its drafts"
+    assert is_served(row(f"{other} --spec-ngram-map-k4v-size-m 24 --spec-ngram-map-k4v-min-hits 2"), beside)
 
 
 def test_a_row_is_of_one_setting_and_of_long_answers():
