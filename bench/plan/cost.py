@@ -93,11 +93,13 @@ class Costs:
         self._past, self._itself = past, {one.cell: one for one in past}
         self._groups: dict[tuple[Any, ...], tuple[str, list[Past]]] = {}
 
-    def guess(self, cell: str, kind: str, config: Mapping[str, Any], on_cpu: bool, file_bytes: float) -> Guess:
-        """For a cell of a plan. `file_bytes` are those of its weights, 0 where they are not here."""
+    def guess(self, cell: str, kind: str, config: Mapping[str, Any], on_cpu: bool, file_bytes: float,
+              held: float = 0.0) -> Guess:  # fmt: skip
+        """For a cell of a plan. `file_bytes` are those of its weights, 0 where they are not here; `held` is what a held
+        token adds to a decode, as a share of it."""
         if known := self._itself.get(cell):
             return Guess(known.seconds, known.seconds / 1.2, known.seconds * 1.2, known.bytes, ITSELF)
-        units, one_decode = work(kind, config, on_cpu), _decode(file_bytes, self.reading(on_cpu))
+        units, one_decode = work(kind, config, on_cpu, held), _decode(file_bytes, self.reading(on_cpu))
         rest = beside_s(kind, config, file_bytes, on_cpu)
         method = str((config.get("method") or {}).get("name", ""))
         source, found = self._group(kind, method, str(config.get("weights", "")), _engine(config), on_cpu)
@@ -183,9 +185,10 @@ def past_cells(folders: Sequence[Path], wanted: Collection[str] = ()) -> Costs:
 
 def _past(cell: str, seconds: float, config: Mapping[str, Any], model: Mapping[str, Any], size: int) -> Past:
     kind, on_cpu, file_bytes = str(config["kind"]), not model.get("layers_offloaded"), float(model["file_bytes"])
+    held = float(model.get("kv_bytes_per_token") or 0) / float(model.get("step_bytes") or file_bytes)
     return Past(cell, kind, str((config.get("method") or {}).get("name", "")),
                 str(config.get("weights") or model.get("sha256") or ""), _engine(config), on_cpu,
-                max(work(kind, config, on_cpu), 1.0), seconds, size, file_bytes,
+                max(work(kind, config, on_cpu, held), 1.0), seconds, size, file_bytes,
                 beside_s(kind, config, file_bytes, on_cpu))  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from bench.plan.settings import PeersConfig
 from bench.plan.treatment import APART
+from pti_loop.parameters import declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Device:
 
 CPU, GPU = Device(0.55, 0.38), Device(0.12, 0.04)
 """Medians of the reference: SmolLM2 on two threads, a 27B shape on an H200."""
+ATTENTION = 6.4
+"""Of a token of a prompt, what a token before it adds, in what that adds to a plain decode: many rows attend to it."""
 LETTERS = 3.8
 """Letters of a token of the usual prompts."""
 A_ROUND = 1.5
@@ -45,14 +48,14 @@ CELL_S, LOAD_GB_S, SERVER_S, DRAW_S = 1.5, 5.0, 0.4, 0.4e-3
 a draw above temperature 0, which the CPU makes whatever decodes."""
 
 
-def work(kind: str, config: Mapping[str, Any], on_cpu: bool = True) -> float:
-    """A guess of a cell's cost in plain decodes of its model."""
+def work(kind: str, config: Mapping[str, Any], on_cpu: bool = True, held: float = 0.0) -> float:
+    """A guess of a cell's cost in plain decodes of its model. `held` is what a held token adds to one, as a share."""
     device = CPU if on_cpu else GPU
     if kind == "profile":
         return _profile(config, device)
     if kind == "counters":
         return float(sum(config["measure"]["counted_widths"]) * WORK_OF_COUNTING)
-    return Runs(config, device).decodes()
+    return Runs(config, device, held).decodes()
 
 
 def beside_s(kind: str, config: Mapping[str, Any], file_bytes: float, on_cpu: bool = True) -> float:
@@ -85,10 +88,11 @@ def _profile(config: Mapping[str, Any], device: Device) -> float:
 class Runs:
     """The runs of a contrast, a trial or a cell of servers, by its configuration as it is stored.
 
-    `prompt` are the tokens of a prompt, guessed from its letters, with those before it.
+    `prompt` are the tokens of a prompt, guessed from its letters, without those that all have before them (`depth`).
+    `held` is what a held token adds to a plain decode: the bytes that attention reads of it, over those of the weights.
     """
 
-    def __init__(self, config: Mapping[str, Any], device: Device) -> None:
+    def __init__(self, config: Mapping[str, Any], device: Device, held: float = 0.0) -> None:
         self.measure: Mapping[str, Any] = config["measure"]
         self.device, self._config = device, config
         self.method, items = config["method"], config["prompts"]["items"]
@@ -104,7 +108,9 @@ class Runs:
         self.draft = float(most) / 2 if self.guesses and not copies else 0
         self.rebuilt = copies and parameters.get("rebuild", "none") != "none"
         said = sum(len(str(item.get("text") or "")) + len(str(item.get("system") or "")) for item in items)
-        self.prompt = said / max(len(items), 1) / LETTERS + int(config.get("depth") or 0)
+        self.prompt, self.depth, self.held = said / max(len(items), 1) / LETTERS, int(config.get("depth") or 0), held
+        heads = declared()[self.method["name"]].hidden  # which have to see every row of a prompt
+        self.restores = self.depth > 0 and config["kind"] != "served" and not heads
         counted = Counter(item["class"] for item in items)
         classes = self.measure.get("classes") or sorted(counted)
         self.tasks = sum(min(int(self.measure["per_class"]), counted[name]) for name in classes)
@@ -123,6 +129,7 @@ class Runs:
         timed = 2 * self.blocks * (plain + treated) + 2 * self.again * plain + self._controls(plain, treated)
         kept = KEPT * ("type" in self.method["parameters"])  # the engine's own drafters, which remember
         once = (CARRIED + kept + self.measure.get("texts", 0)) * treated + 4 * self._prefill()
+        once += 2 * (1 + WIDE * bool(self.measure.get("sharp"))) * self._beginning() * self.restores
         pair = (plain + treated) / self.answers
         again = self.measure["noise_prompts"] * pair + 2 * self._differ(self.blocks) * pair
         wide = WIDE * (self.tasks * (plain + treated) + (1 + self._differ(self.tasks)) * pair)
@@ -142,11 +149,16 @@ class Runs:
         return texts if drawn and self.declared["repeats"] else 0
 
     def _prefill(self) -> float:
-        """The prompts of a run."""
-        return self.answers * (1 + self.device.prompt * self.prompt)
+        """The prompts of a run, behind what all begin with, whose state is restored or which is evaluated."""
+        own = self.device.prompt * self.prompt * (1 + ATTENTION * self.held * self.depth)
+        return self.answers * (1 + own + self._beginning() * (not self.restores))
+
+    def _beginning(self) -> float:
+        """What all prompts begin with, evaluated once."""
+        return self.device.prompt * self.depth * (1 + ATTENTION * self.held * self.depth / 2)
 
     def _decode(self, width: float) -> float:
-        return 1 + self.device.row * (width - 1)
+        return 1 + self.device.row * (width - 1) + self.held * self.depth
 
     @property
     def _width(self) -> float:
@@ -154,9 +166,10 @@ class Runs:
 
     def _plain(self) -> float:
         """A run of the baseline, which decodes answer after answer."""
-        return self._prefill() + self.answers * self.n_predict
+        return self._prefill() + self.answers * self.n_predict * self._decode(1)
 
     def _treated(self) -> float:
         if self.rebuilt:  # guesses made by decoding are right: one decode each, and one of all of them
-            return self._prefill() + self.n_predict / self.streams * (self.streams - 1 + self._decode(self._width))
+            both = (self.streams - 1) * self._decode(1) + self._decode(self._width)
+            return self._prefill() + self.n_predict / self.streams * both
         return self._prefill() + self.n_predict / (A_ROUND if self.draft else 1) * self._decode(self._width)

@@ -96,8 +96,10 @@ def _stored(root: Path, machine: str) -> list[Path]:
 
 def _guess(costs: Costs, cell: Cell) -> Guess:
     here = cell.model_path.is_file()  # servers at addresses have theirs elsewhere
-    size = _file(cell.model_path).file_bytes if here else 0
-    guess = costs.guess(cell.id, cell.kind, cell.config, _on_cpu(cell), size)
+    file = _file(cell.model_path) if here else None
+    size = file.file_bytes if file else 0
+    held = engine(cell.engine).kv_bytes_per_token(file, config_of(cell.config)) / file.step_bytes if file else 0.0
+    guess = costs.guess(cell.id, cell.kind, cell.config, _on_cpu(cell), size, held)
     budget = 60 * float(cell.config["measure"].get("budget", 0.0))  # there only where blocks go on until decided
     return Guess(guess.seconds, guess.low, max(guess.high, guess.seconds + budget), guess.bytes, guess.source)
 

@@ -42,7 +42,7 @@ def test_the_tokens_of_prompts_are_guessed_from_their_letters(cells: list[Stored
         counted = Runs(cell.config, CPU)
         plain = [int(tokens) for tokens, arm in zip(cell.runs["n_prompt"], cell.runs["arm"], strict=True)
                  if arm == "baseline"]  # fmt: skip
-        off.append(counted.answers * counted.prompt / statistics.mean(plain))
+        off.append(counted.answers * (counted.prompt + counted.depth) / statistics.mean(plain))
     # A small vocabulary has shorter words: the little model's tokens are two of them.
     assert 0.85 < statistics.median(off) < 1.15 and min(off) > 0.3 and max(off) < 1.7
 
@@ -76,8 +76,12 @@ def test_what_is_measured_more_often_or_behind_more_text_is_more_work() -> None:
     assert work(*cost("measure.again_blocks=1")) < usual < work(*cost("measure.again_blocks=99"))
     assert work(*cost("measure.again_blocks=99")) == work(*cost("measure.again_blocks=6")), "there are six blocks"
     assert work(*cost("measure.sharp=false")) < usual < work(*cost("measure.texts=5"))
-    behind = work(*cost("depth=4096", "prompts=default"))
-    assert behind - work(*cost("prompts=default")) > 18 * 4096 * CPU.prompt, "each run evaluates it"
+    behind, at_once = work(*cost("depth=4096", "prompts=default")), work(*cost("prompts=default"))
+    assert 2 < (behind - at_once) / (4096 * CPU.prompt) < 8, "each kind of context evaluates it once, of both weights"
+    assert work(*cost("depth=4096"), held=2e-4) > 1.2 * work(*cost("depth=4096")), "and every decode attends to it"
+    kind, config = cost("depth=4096")
+    mtp = config | {"method": config["method"] | {"name": "mtp"}}
+    assert work(kind, mtp) > 2 * work(kind, config), "a head has to see every row, so that each run evaluates it"
     kind, config = cost("depth=4096")
     assert work(kind, config, on_cpu=False) < work(kind, config), "a GPU takes prompts for less"
 

@@ -151,8 +151,8 @@ INVARIANTS = (
               (SERVED,)),
     Invariant("said", "served:texts_are_the_hashes", "equal ids have equal texts, and texts that are said to be equal "
               "are", (SERVED,)),
-    Invariant("same_again", "served:repeats_repeat", "a fresh server says the same text to one prompt and seed each time, "
-              "asked alone", (SERVED,)),
+    Invariant("same_again", "served:repeats_repeat", "a fresh server says the same text to one prompt and seed each "
+              "time, asked alone", (SERVED,)),
     Invariant("by", "served:compared_as_told", "answers that were compared by ids have them, and no others", (SERVED,)),
     Invariant("passes", "profiles:passes_are_there", "every width was timed in every pass, behind as long a text as "
               "was asked for", (PROFILE,)),
