@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from bench.records.rows import Run
 from pti_loop.ledger import Trace
 
-if TYPE_CHECKING:
-    from bench.run.arms import Task
+
+class Asked(Protocol):
+    """What a run was asked: the prompts of a task."""
+
+    @property
+    def block(self) -> int:
+        """Of its runs."""
+
+    @property
+    def name(self) -> str:
+        """Their ids."""
+
+    @property
+    def kind(self) -> str:
+        """Their class."""
+
+    @property
+    def prompts(self) -> Sequence[Any]:
+        """Each with its `tokens`."""
+
 
 Around = Callable[[], tuple[float, ...]]
 """Reads (clock in MHz, temperature in C, and the columns of `AROUND`) right after a run."""
@@ -23,7 +41,7 @@ def nothing() -> tuple[float, ...]:
     return math.nan, math.nan
 
 
-def run_row(trace: Trace, arm: str, task: Task, order: int, seed: int, n_predict: int,
+def run_row(trace: Trace, arm: str, task: Asked, order: int, seed: int, n_predict: int,
             sample: Around, energy: float = math.nan) -> Run:  # fmt: skip
     """Record of a run that is over; `sample` is read right after it, `energy` is in joules."""
     clock_mhz, temp_c, *rest = sample()
