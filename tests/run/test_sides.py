@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.run import sides as sides_module
+from bench.run import side as side_module
 from bench.run.arms import Arms, Task
 from bench.run.replay import Shape
 from bench.run.side import Side
@@ -61,7 +61,7 @@ def toys(tmp_path, monkeypatch):
     script = tmp_path / "child.py"
     script.write_text(CHILD.format(root=str(ROOT)))
     real = subprocess.Popen
-    monkeypatch.setattr(sides_module.subprocess, "Popen",
+    monkeypatch.setattr(side_module.subprocess, "Popen",
                         lambda command, **more: real([sys.executable, str(script), *command[3:]], **more))  # fmt: skip
     opened: list[Sides] = []
 
