@@ -24,8 +24,8 @@ from tests.run.test_trial import on_trial
 
 ROOT = Path(__file__).resolve().parents[2]
 TICKS_S = 0.03
-"""CPU time that a process may seem to have taken while it stood still: it is told in hundredths of a second, and a toy's
-run lasts no longer than one of them."""
+"""CPU time that a process may seem to have taken while it stood still: the system tells it in hundredths of a second,
+and a toy's run lasts no longer than one of them."""
 CHILD = """
 import os, signal, sys, threading
 sys.path.insert(0, {root!r})
