@@ -59,7 +59,7 @@ def prompt_price(cell: StoredCell) -> float:
     runs, answers = cell.runs, Runs(cell.config, CPU).answers
     prices = []
     for at, arm in enumerate(runs["arm"]):
-        tokens, decodes = int(runs["n_prompt"][at]), int(runs["window_decodes"][at])
+        tokens, decodes = int(runs["n_prompt_evaluated"][at]), int(runs["window_decodes"][at])
         if arm == "baseline" and tokens >= 40 * answers and decodes > 0:
             prefill = float(runs["prefill_ns"][at]) / (float(runs["decode_window_ns"][at]) / decodes)
             prices.append((prefill - answers) / tokens)
