@@ -71,7 +71,8 @@ def _free(on_card: bool) -> int | None:
 
 def needed(runs: Engine, config: Config, file: GgufFile) -> int:
     """Bytes that the weights and the contexts take at once, computed before anything is loaded."""
-    sequence = runs.kv_bytes_per_token(file, config) * config.engine.n_ctx + file.state_bytes_per_sequence()
+    held = config.engine.n_ctx + config.depth
+    sequence = runs.kv_bytes_per_token(file, config) * held + file.state_bytes_per_sequence()
     return round(MARGIN * (runs.wide_bytes(file) + sequence * (config.streams + 2)))
 
 

@@ -93,6 +93,8 @@ def test_what_does_not_fit_is_not_even_made(monkeypatch, free, state):
     need = needed(runs, settings, file)  # type: ignore[arg-type]
     per_sequence = 2 * settings.engine.n_ctx + file.state_bytes_per_sequence()
     assert need == round(MARGIN * (1000 + 3 * per_sequence))
+    behind = needed(runs, replace(settings, depth=100), file)  # type: ignore[arg-type]
+    assert behind - need == pytest.approx(MARGIN * 3 * 2 * 100, abs=1), "what prompts begin with is held, too"
     room = {None: None, 0: 0, -1: need - 1, 1: need}[free]
     found = graded(runs, settings, room, monkeypatch)
     assert found.facts["state"] == state
