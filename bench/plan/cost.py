@@ -48,6 +48,8 @@ class Past:
     on_cpu: bool
     """Whether no layer was on a GPU."""
     work: float
+    rows: float
+    """Its work without the tokens before prompts."""
     seconds: float
     bytes: int
     file_bytes: float
@@ -100,20 +102,21 @@ class Costs:
         if known := self._itself.get(cell):
             return Guess(known.seconds, known.seconds / 1.2, known.seconds * 1.2, known.bytes, ITSELF)
         units, one_decode = work(kind, config, on_cpu, held), _decode(file_bytes, self.reading(on_cpu))
+        rows = _rows(kind, config, on_cpu)
         rest = beside_s(kind, config, file_bytes, on_cpu)
         method = str((config.get("method") or {}).get("name", ""))
         source, found = self._group(kind, method, str(config.get("weights", "")), _engine(config), on_cpu)
         if not file_bytes and source in (OTHER_MODEL, MODEL):
             seconds = rest + units * SERVED_S
-            return Guess(seconds, seconds / SERVED_SPREAD, seconds * SERVED_SPREAD, _bytes(units, ()), UNSEEN)
+            return Guess(seconds, seconds / SERVED_SPREAD, seconds * SERVED_SPREAD, _bytes(rows, ()), UNSEEN)
         if not found:
             seconds = rest + units * one_decode
-            return Guess(seconds, seconds / MODEL_SPREAD, seconds * MODEL_SPREAD, _bytes(units, ()), MODEL)
+            return Guess(seconds, seconds / MODEL_SPREAD, seconds * MODEL_SPREAD, _bytes(rows, ()), MODEL)
         rates = [one.a_decode_s for one in found]
         if source == OTHER_MODEL:
             rates = [rate * one_decode / _decode(one.file_bytes, self.reading(on_cpu))
                      for rate, one in zip(rates, found, strict=True)]  # fmt: skip
-        return _of(source, units, rest, found, rates)
+        return _of(source, (units, rows), rest, found, rates)
 
     def _group(self, kind: str, method: str, weights: str, engine: str, on_cpu: bool) -> tuple[str, list[Past]]:
         """The stored cells that are most like one, and how like they are."""
@@ -151,18 +154,26 @@ def _decode(file_bytes: float, gb_s: float) -> float:
     return file_bytes / (gb_s * 1e9) + CALL_S
 
 
-def _of(source: str, units: float, rest: float, found: Sequence[Past], rates: Sequence[float]) -> Guess:
+def _of(source: str, amount: tuple[float, float], rest: float, found: Sequence[Past],
+        rates: Sequence[float]) -> Guess:  # fmt: skip
+    """From what each unit of work took; `amount` is the work, and that without the tokens before prompts."""
+    units, rows = amount
     middle = statistics.median(rates)
     low, high = middle / SPREAD, middle * SPREAD
     if len(rates) >= FEWEST:
         low, high = min(*rates, middle / 1.2), max(*rates, middle * 1.2)
     likely, least, most = (rest + units * rate for rate in (middle, low, high))
-    return Guess(likely, least, most, _bytes(units, found), source)
+    return Guess(likely, least, most, _bytes(rows, found), source)
 
 
-def _bytes(units: float, found: Iterable[Past]) -> float:
-    grown = [max(one.bytes - BASE_BYTES, 0) / one.work for one in found]
-    return BASE_BYTES + units * (statistics.median(grown) if grown else BYTES_A_UNIT)
+def _rows(kind: str, config: Mapping[str, Any], on_cpu: bool) -> float:
+    """Work that leaves rows: tokens before prompts leave none, however long they take."""
+    return max(work(kind, {**config, "depth": 0}, on_cpu), 1.0)
+
+
+def _bytes(rows: float, found: Iterable[Past]) -> float:
+    grown = [max(one.bytes - BASE_BYTES, 0) / one.rows for one in found]
+    return BASE_BYTES + rows * (statistics.median(grown) if grown else BYTES_A_UNIT)
 
 
 def past_cells(folders: Sequence[Path], wanted: Collection[str] = ()) -> Costs:
@@ -188,7 +199,7 @@ def _past(cell: str, seconds: float, config: Mapping[str, Any], model: Mapping[s
     held = float(model.get("kv_bytes_per_token") or 0) / float(model.get("step_bytes") or file_bytes)
     return Past(cell, kind, str((config.get("method") or {}).get("name", "")),
                 str(config.get("weights") or model.get("sha256") or ""), _engine(config), on_cpu,
-                max(work(kind, config, on_cpu, held), 1.0), seconds, size, file_bytes,
+                max(work(kind, config, on_cpu, held), 1.0), _rows(kind, config, on_cpu), seconds, size, file_bytes,
                 beside_s(kind, config, file_bytes, on_cpu))  # fmt: skip
 
 

@@ -62,6 +62,12 @@ def test_other_weights_and_nothing_at_all_are_said_to_be_that() -> None:
     assert "measured in a stored cell" in rest.told(MODEL, True)
 
 
+def test_tokens_before_prompts_take_time_and_leave_no_rows() -> None:
+    costs = past_cells(cells_of(MACHINES[0])[1:])
+    flat, deep = (costs.guess("x", "contrast", {**read(), "depth": depth}, True, 1e8, 2e-4) for depth in (0, 4096))
+    assert deep.seconds > 2 * flat.seconds and deep.bytes == flat.bytes
+
+
 def test_weights_that_are_not_here_are_said_to_be_unseen() -> None:
     for costs in (past_cells([]), past_cells(cells_of(MACHINES[0]))):
         found = costs.guess("x", "contrast", {**read(), "weights": "of a server"}, True, 0)
