@@ -13,8 +13,8 @@ chance at the time that each ran (`OWN`), the stalls are its own work: they are 
 
 Work is identical where both runs have the same rounds: phase, width, guesses and decodes. Where an arm's are not (above
 temperature 0, with another seed), a round is held against the median of the arm's rounds of its shape behind the same
-shape, and only twice as long is a stall. The arms of a block are always treated alike. It knows no method, and not what
-took the time.
+two shapes, or as soon after a change, and only twice as long is a stall. The arms of a block are always treated alike.
+It knows no method, and not what took the time.
 """
 
 from __future__ import annotations
@@ -212,16 +212,26 @@ def _allowed(total: np.ndarray, twin: np.ndarray) -> float:
 
 
 def _usual(table: RunTable, order: np.ndarray, starts: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Median time of the arm's rounds of each round's shape behind the same shape; nan where there are few."""
+    """Median time of the arm's rounds of each round's shape that came behind the same two; nan where there are few.
+
+    Where these are few, of its rounds of that shape that came as soon after a change of it: the first and the second
+    may be no stall and yet take several times as long as the later ones, as on a device that makes graphs again.
+    """
     parts = [table.turns[name][order].astype(np.int64) for name in SHAPE]
     shape = np.zeros(len(order), dtype=np.int64)
     for part in (table.arm_code[table.turns["owner"][order]], *parts):
         shape = shape * (int(part.max(initial=0)) + 1) + part
     shape = np.unique(shape, return_inverse=True)[1]
-    before = np.concatenate([[-1], shape[:-1]])
-    before[starts[:-1]] = -1
-    behind = _medians((before + 1) * (int(shape.max(initial=0)) + 1) + shape, total)
-    return np.where(np.isnan(behind), _medians(shape, total), behind)
+    before = [np.concatenate([[-1] * back, shape])[: len(shape)] for back in (1, 2)]
+    for back in (0, 1):
+        for late in range(back + 1):
+            first = starts[:-1][np.diff(starts) > late]
+            before[back][first + late] = -1
+    same = [one == shape for one in before]
+    age = same[0].astype(np.int64) + (same[0] & same[1])
+    most = int(shape.max(initial=0)) + 2
+    behind = _medians(((before[1] + 1) * most + before[0] + 1) * most + shape, total)
+    return np.where(np.isnan(behind), _medians(shape * 3 + age, total), behind)
 
 
 def _medians(values: np.ndarray, total: np.ndarray) -> np.ndarray:

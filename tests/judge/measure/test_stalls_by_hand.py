@@ -85,14 +85,16 @@ def by_hand(cell: Cell) -> dict[str, object]:
                    for mine, other in zip(run.rounds, runs[twin[at]].rounds, strict=True)]
     allowed = min(max(6 * statistics.median(differences), TEN), TWICE) if differences else TWICE
 
-    shapes, behind = defaultdict(list), defaultdict(list)
+    as_soon, behind = defaultdict(list), defaultdict(list)
     for run in runs:
-        before = None
+        past: list[tuple] = []
         for r in run.rounds:
             shape = (run.arm, r["width"], r["drafted"], r["redecoded"])
-            shapes[shape].append(r["total_ns"])
-            behind[before, shape].append(r["total_ns"])
-            r["shape"], r["before"], before = shape, before, shape
+            since = next((back for back, one in enumerate(reversed(past)) if one != shape), len(past))
+            r["behind"], r["as_soon"] = (*past[-2:], shape), (shape, min(since, 2))
+            behind[r["behind"]].append(r["total_ns"])
+            as_soon[r["as_soon"]].append(r["total_ns"])
+            past.append(shape)
 
     for at, run in enumerate(runs):
         if paired[at]:
@@ -107,7 +109,7 @@ def by_hand(cell: Cell) -> dict[str, object]:
                 r["expected"], limit = max(r["source"]["total_ns"] * math.exp(run.level), 1.0), allowed
             else:
                 r["source"], limit = r, TWICE
-                pools = behind[r["before"], r["shape"]], shapes[r["shape"]]
+                pools = behind[r["behind"]], as_soon[r["as_soon"]]
                 pool = next((pool for pool in pools if len(pool) >= 5), [])
                 r["expected"] = statistics.median(pool) if pool else math.inf
             r["stalled"] = math.log(r["total_ns"] / r["expected"]) > limit if math.isfinite(r["expected"]) else False
