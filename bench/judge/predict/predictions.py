@@ -99,7 +99,7 @@ def prediction_rows(case: Case) -> list[Prediction]:
     """Rows of the treatment for all prompts and each class, and of its planted controls; none without a curve."""
     if case.priced_by is None:
         return []
-    table, (curve_cell, curve) = case.runs, case.priced_by
+    table, (curve_cell, curve) = case.settled, case.priced_by
     basis = Basis(case.cell, table, turns(table), Prices.of(curve))
     common = {**case.of_arm, "predicted_from": curve_cell, "predicted_layout": curve.layout}
     rows = []
@@ -250,7 +250,7 @@ def _planted(basis: Basis, arm: str, measured: float) -> dict[str, Any]:
     if found is None or found.length is None or not found.keeps or (arm == "oracle" and missed):
         return {}
     tokens = int(np.median(table.tokens.distinct[mine])) // found.streams
-    answer = Answer(tokens, found.narrows, tuple(basis.extra[arm].tolist()), found.settles)
+    answer = Answer(tokens, found.narrows, tuple(basis.extra[arm][0].tolist()), found.settles)
     value = planted(basis.costs, found.terms(), found.length, answer, right=arm == "oracle")
     return {"from_draws": value, "ratio_from_draws": measured / value, "own_length": found.length}
 

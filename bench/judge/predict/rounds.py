@@ -7,12 +7,14 @@ knows no method.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.judge.predict.cost_model import Prices, Terms
-from bench.records.arms import ARMS, OWN_CONTEXT, PLAIN
+from bench.judge.predict.host_speed import first_decodes
+from bench.records.arms import ARMS, OWN_CONTEXT, PLAIN, PLANTED
 
 if TYPE_CHECKING:
     from bench.judge.measure.runs import RunTable
@@ -26,12 +28,14 @@ KEEPS = 0.5
 
 @dataclass(frozen=True)
 class Turns:
-    """By round: `age`, the number of decodes of the same width just before it in the same context (at most SETTLED).
+    """By round: `age`, the number of decodes of the same width just before it in the same context (at most SETTLED),
+    and `starts`, 1 in a start-up round, which makes what later rounds go on from, and 0 in any other.
 
     `step` is the unit of each run: mean seconds of the settled decodes of its block's baseline.
     """
 
     age: np.ndarray
+    starts: np.ndarray
     step: np.ndarray
 
     def relative(self, table: RunTable) -> np.ndarray:
@@ -40,30 +44,33 @@ class Turns:
         return steps
 
     def surcharges(self, table: RunTable, arm: str, price: np.ndarray) -> np.ndarray:
-        """Plain steps that a decode takes beyond its price, by age; 0 once settled. `price` is `round_prices`.
+        """(2, ages) plain steps that a decode takes beyond its price, in later rounds and in those of the start; 0 once
+        settled. `price` is `round_prices`.
 
         From arms other than `arm`: those in its context where they have such rounds, else plain decoding's first ones.
-        The median, since such rounds are few and a pause of the machine in one of them would count for all.
+        Where first decodes wait for the host, a change to another width is other work: then those with the treatment's
+        widths come before one stream alone, and of two values the lesser counts, since a pause only adds to one. The
+        median else, as such rounds are few.
         """
-        owner = table.turns["owner"]
-        excess = self.relative(table) - price
-        known = np.isfinite(excess)
-        near = table.any_of(name for name in ARMS if name not in (*OWN_CONTEXT, "treatment", arm))[owner]
-        plain = table.any_of(OWN_CONTEXT)[owner]
-        found = np.zeros(SETTLED + 1)
-        for age in range(SETTLED):
-            for arms in (near, plain):
-                rows = known & arms & (self.age == age)
-                if rows.sum() >= LEAST_ROUNDS:
-                    found[age] = float(np.median(excess[rows]))
-                    break
+        owner, relative = table.turns["owner"], self.relative(table)
+        waits = first_decodes(table, self.age, relative, SETTLED)
+        excess = relative / (waits.levels(table) if waits else np.ones(len(table.run)))[owner] - price
+        others, alike = set(ARMS) - {arm, *OWN_CONTEXT}, {"treatment", *PLANTED}
+        near = (others & alike, others - alike) if waits else (others,)
+        sources = [table.any_of(arms)[owner] & np.isfinite(excess) for arms in (*near, OWN_CONTEXT)]
+        found = np.zeros((2, SETTLED + 1))
+        for starts, age in product((0, 1), range(SETTLED)):
+            values = [excess[rows & (self.age == age) & (self.starts == starts)] for rows in sources]
+            enough = [some for some in values if len(some) >= LEAST_ROUNDS]
+            lesser = waits and enough and len(enough[0]) == LEAST_ROUNDS
+            found[starts, age] = (np.min if lesser else np.median)(enough[0]) if enough else found[0, age]
         return found
 
     def priced(self, table: RunTable, price: np.ndarray, extra: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Seconds of each run's decodes at the curve's prices, and what changes of width add to them."""
+        """Seconds of each run's decodes at the curve's prices, and what changes of width (`surcharges`) add to them."""
         owner, size = table.turns["owner"], len(table.run)
         plain = np.bincount(owner, weights=price, minlength=size) * self.step
-        return plain, np.bincount(owner, weights=extra[self.age], minlength=size) * self.step
+        return plain, np.bincount(owner, weights=extra[self.starts, self.age], minlength=size) * self.step
 
     def share_switched(self, table: RunTable, mine: np.ndarray) -> float:
         """Share of the rounds of some runs whose width was not settled."""
@@ -97,7 +104,7 @@ def turns(table: RunTable) -> Turns:
         count = np.bincount(block[rows], minlength=size)
         total = np.bincount(block[rows], weights=seconds[rows], minlength=size)
         step = np.where(count > 0, total / np.maximum(count, 1), step)
-    return Turns(age, step[table.block])
+    return Turns(age, (table.turns["phase"] == "startup").astype(np.int64), step[table.block])
 
 
 def _ages(table: RunTable) -> np.ndarray:
@@ -266,7 +273,7 @@ def _sums(
         "rounds": rounds(ones), "looks": rounds(ones, steady & quiet), "look": rounds(parts["draft"], steady & quiet),
         "draft": rounds(parts["draft"], steady & ~quiet), "drafted": rounds(turn["drafted"].astype(float)),
         "sample": rounds(parts["sample"]), "rows": rounds(turn["width"].astype(float)),
-        "rollback": rounds(parts["rollback"]), "host": rounds(host) + between, "switch": rounds(extra[own.age]),
+        "rollback": rounds(parts["rollback"]), "host": rounds(host) + between, "switch": rounds(extra[0, own.age]),
         "startup": of_runs(table.startup_seconds / own.step), "tokens": of_runs(table.tokens.distinct.astype(float)),
         "started": of_runs(table.tokens.startup.astype(float)), "runs": of_runs(np.ones(len(unit))),
         "baseline": of_runs(_plain_token(table, own)), "firing": firing,

@@ -24,9 +24,12 @@ def cell(treatment: Arm | None = None, streams: int = 1) -> Cell:
     return builder.build()
 
 
+NOTHING = np.zeros((2, 3))
+
+
 def found(of: Cell, extra: tuple[float, ...] = (0.5, 0.25, 0.0)) -> Guessing:
     table = case_of(of).runs
-    told = guessing(table, turns(table), np.array(extra), np.ones(len(table.run), dtype=bool))
+    told = guessing(table, turns(table), np.array([extra, (9.0, 9.0, 9.0)]), np.ones(len(table.run), dtype=bool))
     assert told is not None
     return told
 
@@ -117,16 +120,76 @@ def test_prices_of_rounds_and_of_their_surcharges() -> None:
         and price[table.turns["owner"] == 1].tolist() == [1.5] * 20
     )
     assert np.isnan(round_prices(table, Prices({1: 1.0}))[table.turns["owner"] == 1]).all()
-    assert own.surcharges(table, "treatment", price).tolist() == pytest.approx([0, 0, 0])
-    plain, extra = own.priced(table, price, np.array([0.5, 0.25, 0.0]))
+    assert own.surcharges(table, "treatment", price) == pytest.approx(NOTHING)
+    plain, extra = own.priced(table, price, np.array([[0.5, 0.25, 0.0], [9.0, 9.0, 9.0]]))
     assert plain == pytest.approx([40 * 0.046, 30 * 0.046, 30 * 0.046, 40 * 0.046] * 2)
     assert extra == pytest.approx([0.75 * 0.046] * 8)
     of.rounds.loc[of.rounds["run"].isin((0, 3, 4, 7)) & (of.rounds["round"] == 1), "decode_ns"] = 69 * MS
     late = case_of(of).runs
-    assert turns(late).surcharges(late, "treatment", price).tolist() == pytest.approx([0, 0.5, 0])
+    assert turns(late).surcharges(late, "treatment", price) == pytest.approx(np.array([[0, 0.5, 0]] * 2))
     mine = late.of("treatment")
     assert turns(late).share_switched(late, mine) == pytest.approx(2 / 20)
     assert np.isnan(turns(late).share_switched(late, np.zeros(8, dtype=bool)))
+
+
+def on_a_gpu(blocks: int, slow: tuple[int, ...] = (), paused: float = 1.0) -> Cell:
+    """Plain steps of 50 ms, whose first two after a prefill take 160 and 140: there the host is waited for.
+
+    A decode of width 3 costs 1.5 steps, and 2 more in the first two after a change; one stream alone pays 5 more. The
+    controls are in the first block. While a run of `slow` ran the host took 1.6 times as long, and the first of the
+    sabotage's runs paused in its second decode.
+    """
+    arms = {"baseline": Arm(), "treatment": Arm(75.0, drafted=2), "sabotage": Arm(75.0, drafted=2), "solo": Arm()}
+    first = {"baseline": (160, 140), "treatment": (175, 175), "sabotage": (175, 175), "solo": (300, 300)}
+    builder = Builder(default_config(), arms, n_predict=21)
+    for block in range(blocks):
+        half = ("baseline", "treatment") if block else ("baseline", "sabotage", "solo", "treatment")
+        builder.block(block, (*half, *reversed(half)), f"p{block}")
+    cell = builder.build()
+    for run, arm in zip(cell.runs["run"], cell.runs["arm"], strict=True):
+        for number in (0, 1):
+            at = (cell.rounds["run"] == run) & (cell.rounds["round"] == number)
+            by = (1.6 if run in slow else 1.0) * (paused if (arm, run, number) == ("sabotage", 1, 1) else 1.0)
+            cell.rounds.loc[at, ["decode_ns", "total_ns"]] = int(first[arm][number] * by * MS)
+    return cell
+
+
+def surcharges_of(cell: Cell, arm: str = "treatment") -> np.ndarray:
+    table = case_of(cell).runs
+    told: np.ndarray = turns(table).surcharges(table, arm, round_prices(table, Prices({1: 1.0, 3: 1.5})))[0]
+    return told
+
+
+def test_what_a_change_of_width_adds_is_told_by_arms_that_change_to_the_same_width() -> None:
+    """One stream alone changes to another width, which is other work for the host: it is asked last."""
+    for arm in ("treatment", "sabotage"):
+        assert surcharges_of(on_a_gpu(2), arm) == pytest.approx([2.0, 2.0, 0.0])
+    assert surcharges_of(on_a_gpu(2, paused=3.0)) == pytest.approx([2.0, 2.0, 0.0]), "of two values the lesser"
+
+
+@pytest.mark.parametrize("held", [range(8), range(4), (0, 1)])
+def test_a_control_that_ran_while_the_host_was_slow_is_held_against_the_plain_run_beside_it(held) -> None:
+    """The four other blocks tell what is usual; with one block alone nothing does, and it is the middle."""
+    assert surcharges_of(on_a_gpu(5, slow=tuple(held))) == pytest.approx([2.0, 2.0, 0.0])
+    half = surcharges_of(on_a_gpu(1, slow=(0, 1)))
+    assert half == pytest.approx([3.5 * (1 + 1.6) / 2 - 1.5] * 2 + [0.0])
+
+
+def test_where_no_first_decode_waits_for_the_host_all_of_them_tell() -> None:
+    cell = on_a_gpu(2)
+    plain = cell.rounds["run"].isin(cell.runs.loc[cell.runs["arm"] == "baseline", "run"]) & (cell.rounds["round"] < 2)
+    cell.rounds.loc[plain, ["decode_ns", "total_ns"]] = 70 * MS
+    assert surcharges_of(cell) == pytest.approx([(2.0 + 5.0) / 2] * 2 + [0.0])
+
+
+def test_a_round_of_the_start_has_a_surcharge_of_its_own() -> None:
+    of = cell()
+    price = round_prices(case_of(of).runs, Prices({1: 1.0, 3: 1.5}))
+    first = of.rounds["run"].isin((1, 2, 5, 6)) & (of.rounds["round"] == 0)
+    of.rounds.loc[first, "phase"] = "startup"
+    table = case_of(of).runs
+    _, extra = turns(table).priced(table, price, np.array([[0.5, 0.25, 0.0], [3.0, 2.0, 0.0]]))
+    assert extra == pytest.approx([0.75 * 0.046, 3.25 * 0.046, 3.25 * 0.046, 0.75 * 0.046] * 2)
 
 
 def test_a_guess_that_the_model_decodes_itself() -> None:
@@ -148,13 +211,13 @@ def test_units_are_prompts_or_the_seeds_of_one() -> None:
     of = cell()
     table = case_of(of).runs
     every = np.ones(8, dtype=bool)
-    one = guessing(table, turns(table), np.zeros(3), table.block == 0)
+    one = guessing(table, turns(table), NOTHING, table.block == 0)
     assert one is not None and one.sums["runs"].tolist() == [2]
-    warm = guessing(table, turns(table), np.zeros(3), table.block == 0, 0.7)
+    warm = guessing(table, turns(table), NOTHING, table.block == 0, 0.7)
     assert warm is not None and warm.sums["runs"].tolist() == [1, 1]
-    both = guessing(table, turns(table), np.zeros(3), every, 0.7)
+    both = guessing(table, turns(table), NOTHING, every, 0.7)
     assert both is not None and both.sums["runs"].tolist() == [2, 2]
-    assert guessing(table, turns(table), np.zeros(3), np.zeros(8, dtype=bool)) is None
+    assert guessing(table, turns(table), NOTHING, np.zeros(8, dtype=bool)) is None
 
 
 def test_the_step_of_a_block_with_one_plain_round_is_that_round() -> None:
