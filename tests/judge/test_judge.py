@@ -184,6 +184,10 @@ def test_peers_are_medians_of_paired_runs() -> None:
     assert row["ratio"] == pytest.approx(0.99)
     assert (row["tok_s"], row["ours_tok_s"], row["pairs"]) == (20.0, 19.8, 3)
     assert row["ci_low"] < row["ratio"] < row["ci_high"]
+    assert np.isnan(row["decode_ratio"]), "a record of an older version does not tell"
+    for pair, rate in zip(profile.facts["peers"], (20.2, 9.8, 30.6), strict=True):
+        pair["ours_decode_tok_s"] = rate
+    assert judge([profile]).peers[0]["decode_ratio"] == pytest.approx(1.01)
 
 
 def test_judging_does_not_change_the_records() -> None:

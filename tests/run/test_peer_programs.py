@@ -100,6 +100,32 @@ def test_both_rates_of_every_pair_and_width(tmp_path: Path) -> None:
         assert row["n_gen"] == 64
 
 
+class Chooses(Logged):
+    """The toy model; the choice of tokens takes 0.5 ms a row."""
+
+    def context(self, spec):
+        ctx = super().context(spec)
+        greedy = ctx.greedy
+
+        def choose() -> list[int]:
+            said = greedy()
+            self.spend(500_000 * len(said))
+            return said
+
+        ctx.greedy = choose
+        return ctx
+
+
+def test_our_decodes_are_timed_apart_from_the_choice_of_tokens(tmp_path: Path) -> None:
+    """The programs choose no token: on a large vocabulary that alone is a few per cent of a wide round."""
+    model = Chooses(step_ns=lambda width: (6 + 4 * width) * 1_000_000)
+    model.folder = tmp_path
+    for row in compare_with_peers(model, MODEL, config_of(tmp_path, pairs=1), lambda share, label: None):
+        width = row["width"]
+        assert row["ours_decode_tok_s"] == pytest.approx(width * 1000 / (6 + 4 * width))
+        assert row["ours_tok_s"] == pytest.approx(width * 1000 / (6 + 4.5 * width))
+
+
 def test_the_first_of_a_pair_alternates(tmp_path: Path) -> None:
     compared(tmp_path, pairs=3, llama_batched_bench=None)
     assert order(tmp_path) == ["ours 1", "llama-bench 1", "llama-bench 1", "ours 1", "ours 1", "llama-bench 1"]

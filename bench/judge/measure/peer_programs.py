@@ -23,11 +23,12 @@ def peer_rows(case: Case) -> list[Peer]:
         groups.setdefault((str(pair["tool"]), int(pair.get("width", 1))), []).append(pair)
     rows = []
     for (tool, width), pairs in sorted(groups.items()):
-        theirs, ours = (np.array([float(pair[key]) for pair in pairs]) for key in ("tok_s", "ours_tok_s"))
+        theirs, ours, decodes = (np.array([float(pair.get(key, "nan")) for pair in pairs])
+                                 for key in ("tok_s", "ours_tok_s", "ours_decode_tok_s"))  # fmt: skip
         middle, low, high = middle_of(ours / theirs)
         rows.append(
             Peer(**case.of_model, tool=tool, width=width, tok_s=float(np.median(theirs)),
                  ours_tok_s=float(np.median(ours)), ratio=middle, ci_low=low, ci_high=high,
-                 pairs=len(pairs))
+                 decode_ratio=float(np.median(decodes / theirs)), pairs=len(pairs))
         )  # fmt: skip
     return rows

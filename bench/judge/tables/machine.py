@@ -88,9 +88,13 @@ class Peer(ModelFact):
     tool: str = column("the program", words="program")
     width: int = column("tokens in one decode")
     tok_s: float = column("its median rate", "tok/s", decimals=2, words="its tok/s")
-    ours_tok_s: float = column("the baseline's median rate beside it", "tok/s", decimals=2, words="ours, tok/s")
+    ours_tok_s: float = column("the baseline's median rate beside it, choice of every token included", "tok/s",
+                               decimals=2, words="ours, tok/s")  # fmt: skip
     ratio: float = column("median of ours over its, by pairs", RATIO, decimals=3,
                           words="ours / its", interval="ci")  # fmt: skip
     ci_low: float = column("lower end of the interval of `ratio`", RATIO)
     ci_high: float = column("upper end of the interval of `ratio`", RATIO)
+    decode_ratio: float = column("the same by our decodes alone: llama-bench and llama-batched-bench choose no token; "
+                                 "nan where the record does not tell", RATIO, decimals=3,
+                                 words="our decodes / its")  # fmt: skip
     pairs: int = column("pairs of runs")

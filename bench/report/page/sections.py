@@ -152,6 +152,7 @@ def peers(tables: Ordered, index: CellIndex) -> Section:
     columns: list[Column] = [
         *shown("peers", "tool", "width", "pairs", "tok_s", "ours_tok_s", "ratio"),
         limits("peers", "ratio"),
+        *shown("peers", "decode_ratio"),
         ("cells", ids_of),
     ]
     made = by_group(tables.rows("peers"), columns, index, "peers.csv")
