@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
-#ifdef PTI_CLONES  // the same function again for processors with AVX2 and FMA, chosen when the library is loaded
-#define PTI_VERSIONS __attribute__((target_clones("arch=x86-64-v3", "default")))
+#ifdef PTI_CLONES  // the same function again for processors with wider vectors, chosen when the library is loaded
+#define PTI_VERSIONS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define PTI_VERSIONS
 #endif
@@ -14,19 +14,26 @@
 
 namespace {
 
-constexpr int BLOCK = 256, LANES = 32;
+constexpr int BLOCK = 256, LANES = 32, FEW = 8;
+constexpr double LOG2_E = 1.4426950408889634;
+constexpr double SLACK = 1e-12;  // what float64 leaves, with a thousand blocks added to each other
 
-// exp(z) for z <= 0 is 2^whole exp(part), with part within half of log(2) of 0: there Taylor's series of degree 7 is
-// within 2^-27 of exp, that of degree 13 within 2^-57. log(2) is subtracted in two parts, the first of so few bits that
-// its multiples are exact. Below exp(-80) and exp(-700) a weight is raised to them.
-PTI_INLINE float weight(float z) {
-    constexpr float OVER[] = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f};
-    z = z < -80.0f ? -80.0f : z;
-    const float shifted = z * 1.44269504f + 12582912.0f;  // 1.5 * 2^23: a whole number is in the low bits
-    const float whole = shifted - 12582912.0f;
-    const float part = z - whole * 0.693145751953125f - whole * 1.4286068203094173e-06f;
+template <typename Real> constexpr Real LEAST;  // of the logarithms of weights, to base 2
+template <> constexpr float LEAST<float> = -62;
+template <> constexpr double LEAST<double> = -1000;
+
+// 2^t for t <= 0 is 2^whole 2^part, with part within half of 0. There the polynomial of degree 5 with the least relative
+// error is within 1.3 2^-24 of it, and Taylor's series of degree 13 within 2^-57. Below 2^-62 and 2^-1000 a weight is
+// raised to them: that changes no sum, and the square of a smaller float32 would be a denormal number, which some
+// processors take a hundred times as long for.
+PTI_INLINE float weight(float t) {
+    constexpr float OVER[] = {1.3276472454890609e-03f, 9.675540961325169e-03f, 5.550713092088699e-02f,
+                              2.4022120237350464e-01f, 6.931469440460205e-01f, 1.0000001192092896f};
+    t = t < LEAST<float> ? LEAST<float> : t;
+    const float shifted = t + 12582912.0f;  // 1.5 * 2^23: a whole number is in the low bits
+    const float part = t - (shifted - 12582912.0f);
     float value = OVER[0];
-    for (int i = 1; i < 8; i++) value = value * part + OVER[i];
+    for (int i = 1; i < 6; i++) value = value * part + OVER[i];
     uint32_t bits, power;
     std::memcpy(&bits, &value, 4);
     std::memcpy(&power, &shifted, 4);
@@ -35,14 +42,15 @@ PTI_INLINE float weight(float z) {
     return value;
 }
 
-PTI_INLINE double weight(double z) {
-    constexpr double OVER[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
-                               1.0 / 40320,      1.0 / 5040,      1.0 / 720,      1.0 / 120,     1.0 / 24,
-                               1.0 / 6,          0.5,             1.0,            1.0};
-    z = z < -700.0 ? -700.0 : z;
-    const double shifted = z * 1.4426950408889634 + 6755399441055744.0;  // 1.5 * 2^52
-    const double whole = shifted - 6755399441055744.0;
-    const double part = z - whole * 0.693147180485539138317108154296875 - whole * 7.440617110012397e-11;
+PTI_INLINE double weight(double t) {
+    constexpr double OVER[] = {1.3691488853904124e-12, 2.5678435993488196e-11, 4.44553827187081e-10,
+                               7.054911620801121e-09,  1.0178086009239696e-07, 1.3215486790144305e-06,
+                               1.5252733804059838e-05, 1.5403530393381606e-04, 1.3333558146428441e-03,
+                               9.618129107628477e-03,  5.5504108664821576e-02, 2.402265069591007e-01,
+                               6.931471805599453e-01,  1.0};
+    t = t < LEAST<double> ? LEAST<double> : t;
+    const double shifted = t + 6755399441055744.0;  // 1.5 * 2^52
+    const double part = t - (shifted - 6755399441055744.0);
     double value = OVER[0];
     for (int i = 1; i < 14; i++) value = value * part + OVER[i];
     uint64_t bits, power;
@@ -64,6 +72,27 @@ PTI_INLINE float greatest(const float *logits, int n) {
     return top[0];
 }
 
+// Sums of a block's weights and of their squares, over lanes and then over these.
+template <typename Real>
+PTI_INLINE void add(const Real *weights, double *sum, double *squares) {
+    Real sums[LANES] = {}, squares_of[LANES] = {};
+    for (int i = 0; i < BLOCK; i += LANES)
+        for (int lane = 0; lane < LANES; lane++) {
+            sums[lane] += weights[i + lane];
+            squares_of[lane] += weights[i + lane] * weights[i + lane];
+        }
+    // One by one 32 of them would take longer than all of the weights.
+    for (int lane = 0; lane < FEW; lane++) {
+        sums[lane] = (sums[lane] + sums[lane + FEW]) + (sums[lane + 2 * FEW] + sums[lane + 3 * FEW]);
+        squares_of[lane] = (squares_of[lane] + squares_of[lane + FEW]) +
+                           (squares_of[lane + 2 * FEW] + squares_of[lane + 3 * FEW]);
+    }
+    for (int lane = 0; lane < FEW; lane++) {
+        *sum += double(sums[lane]);
+        *squares += double(squares_of[lane]);
+    }
+}
+
 // The token whose share of the weights holds `u`, or -1 where it lies within `slack` of a boundary.
 template <typename Real>
 PTI_INLINE int search(const float *logits, int n, float top, Real scale, double u, double slack, double *ends,
@@ -79,16 +108,7 @@ PTI_INLINE int search(const float *logits, int n, float top, Real scale, double 
             for (int i = 0; i < length; i++) weights[i] = weight((Real(logits[start + i]) - Real(top)) * scale);
             for (int i = length; i < BLOCK; i++) weights[i] = 0;
         }
-        Real sums[LANES] = {}, squares_of[LANES] = {};
-        for (int i = 0; i < BLOCK; i += LANES)
-            for (int lane = 0; lane < LANES; lane++) {
-                sums[lane] += weights[i + lane];
-                squares_of[lane] += weights[i + lane] * weights[i + lane];
-            }
-        for (int lane = 0; lane < LANES; lane++) {
-            total += double(sums[lane]);
-            squared += double(squares_of[lane]);
-        }
+        add(weights, &total, &squared);
         ends[blocks] = total;
     }
     *squares = squared / (total * total);
@@ -104,8 +124,6 @@ PTI_INLINE int search(const float *logits, int n, float top, Real scale, double 
     return -1;
 }
 
-constexpr double SLACK = 1e-12;  // what float64 leaves, with a thousand blocks added to each other
-
 }  // namespace
 
 // The token at `u` of the cumulative distribution of exp((logit - greatest) * scale) in order of ids: by float32, which
@@ -114,6 +132,7 @@ constexpr double SLACK = 1e-12;  // what float64 leaves, with a thousand blocks 
 extern "C" PTI_VERSIONS int pti_draw(const float *logits, int n, double scale, double u, double slack, double *ends,
                                      double *squares) {
     const float top = greatest(logits, n);
+    scale *= LOG2_E;
     const int token = search(logits, n, top, float(scale), u, slack, ends, squares);
     return token < 0 ? search(logits, n, top, scale, u, SLACK, ends, squares) : token;
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from math import nan
+from typing import Any
 
 from pti_loop.beginning import Beginning
 from pti_loop.drafter import Drafter, Source
@@ -82,6 +83,8 @@ class Decoder:
         self._beginning = beginning
         self.clock = ctx.clock
         self._on_backend = ctx.spec.sampler == "backend" and sampler.is_argmax
+        self._logits: Any = None
+        self._rows: Sequence[Any] = ()
         self.ends = frozenset(settings.ends)
         """Tokens that end an answer; none where they are not drawn at all."""
 
@@ -148,17 +151,24 @@ class Decoder:
                                   "reads it; leave the penalty out")  # fmt: skip
             texts = [NO_TEXT] * len(keys)
         draw = self.sampler.draw
-        return [draw(row, *key, text) for row, key, text in zip(self.ctx.logits(), keys, texts, strict=True)]
+        return [draw(row, *key, text) for row, key, text in zip(self._each(), keys, texts, strict=True)]
+
+    def _each(self) -> Sequence[Any]:
+        """The output rows of the last decode. An engine that hands out the same array again is asked for them once."""
+        logits = self.ctx.logits()
+        if logits is not self._logits:
+            self._logits, self._rows = logits, list(logits)
+        return self._rows
 
     def reader(self) -> Reader:
         """A function that draws at one output row of the last decode: until the next, and only what is asked for."""
         if self._on_backend:
             tokens = self.ctx.greedy()
         else:
-            rows, draw = self.ctx.logits(), self.sampler.draw
-            if not self.sampler.is_argmax or rows.size > AT_ONCE:
+            rows, draw = self._each(), self.sampler.draw
+            if not self.sampler.is_argmax or self._logits.size > AT_ONCE:
                 return lambda row, key, text: draw(rows[row], *key, text)
-            tokens = rows.argmax(axis=1).tolist()
+            tokens = self._logits.argmax(axis=1).tolist()
         return lambda row, key, text: Choice(tokens[row], nan)
 
     def behind(self, text: Sequence[int], guesses: Sequence[int]) -> Callable[[int], Sequence[int]]:

@@ -37,7 +37,16 @@ def _mix(x: int) -> int:
 
 def uniform(seed: int, stream: int, position: int) -> float:
     """A number in [0, 1) that only the key decides: 53 bits of a chained splitmix64."""
-    return (_mix(_mix(_mix(seed & _MASK) ^ stream) ^ position) >> 11) * 2.0**-53
+    return _number(_mixed(seed, stream), position)
+
+
+def _mixed(seed: int, stream: int) -> int:
+    """What all positions of a stream have in common."""
+    return _mix(_mix(seed & _MASK) ^ stream)
+
+
+def _number(mixed: int, position: int) -> float:
+    return (_mix(mixed ^ position) >> 11) * 2.0**-53
 
 
 class Choice(NamedTuple):
@@ -63,7 +72,10 @@ class Sampler:
         self.seed = seed
         self.chain = chain or Chain()
         self._ends = list(ends)
+        self._as_is = not (self._ends or self.chain.reads_text or self.chain.cuts)
+        """Whether every row is drawn from as it came: then none of the steps before the draw is taken."""
         self._n_vocab = n_vocab
+        self._mixed: dict[int, int] = {}
         function = compiled() if temperature else None
         self._search = NativeDraw(function, n_vocab) if function else WeighedDraw(n_vocab, weigh)
         self._scale = min(1.0 / temperature, _STEEPEST) if temperature else 0.0
@@ -98,10 +110,13 @@ class Sampler:
 
         `text` are prompt and answer before it, which only a sampler that `reads_text` looks at.
         """
-        row = self.seen(logits, position, text)
+        row = logits if self._as_is else self.seen(logits, position, text)
         if self.temperature == 0:
             return Choice(int(row.argmax()), math.nan)
-        return self.pick(row, uniform(self.seed, answer * TWINS + twin, position))
+        stream = answer * TWINS + twin
+        if (mixed := self._mixed.get(stream)) is None:
+            mixed = self._mixed[stream] = _mixed(self.seed, stream)
+        return self.pick(row, _number(mixed, position))
 
     def pick(self, logits: NDArray[np.float32], u: float) -> Choice:
         """The token of `exact` for float32 (n_vocab,) logits at `u` in [0, 1).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,6 +23,9 @@ from pti_loop.llama.loaded import Loaded
 
 KV_TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8}
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
+_NEVER = -math.inf
+_ONE_BY_ONE = 64
+"""Numbers that are written sooner one by one than by numpy, which in a decode loop has its own code to load first."""
 _DECODE_ERRORS = {
     1: "no room in the KV cache for the batch",
     2: "aborted",
@@ -60,12 +64,12 @@ class LlamaContext:
         # llama.cpp lowers n_batch to the context's size, and aborts the process on a batch beyond it.
         self.spec = replace(spec, n_batch=min(spec.n_batch, lib.llama_n_batch(self.handle)))
         self._batch = Batch(lib, self.spec.n_batch, self._n_beside())
-        self._end = np.array([] if spec.ends else model.end_tokens, dtype=np.intp)
+        self._end: Sequence[int] = [] if spec.ends else list(model.end_tokens)
         self._logits_at = _address_of_logits()
         self._outputs = 0
         self._rows: Sequence[int] = ()
-        self._views: dict[tuple[int, int, int], NDArray[np.float32]] = {}
-        self._places: dict[int, NDArray[np.intp]] = {}
+        self._views: dict[tuple[int, int, int], tuple[NDArray[np.float32], Any]] = {}
+        self._places: dict[int, Sequence[int]] = {}
         if spec.hidden:
             self._keep_hidden(every_row=True)
         self._check_room()
@@ -167,15 +171,20 @@ class LlamaContext:
         With `ends` in the spec they are as the model has them.
         Raises `EngineError` when the last decode left none.
         """
-        view = self.scores()
+        view, buffer = self._scores()
         if len(self._end):
-            view.reshape(-1)[self._banned(len(view))] = -np.inf
+            places = self._banned(len(view))
+            if len(places) > _ONE_BY_ONE:
+                view.reshape(-1)[places] = -np.inf
+            else:
+                for place in places:
+                    buffer[place] = _NEVER
         return view
 
-    def _banned(self, rows: int) -> NDArray[np.intp]:
-        """Places of the end tokens in the buffer: indexing one dimension takes half the time of indexing two."""
+    def _banned(self, rows: int) -> Sequence[int]:
+        """Places of the end tokens in the buffer."""
         if rows not in self._places:
-            self._places[rows] = (np.arange(rows)[:, None] * self.n_vocab + self._end).reshape(-1)
+            self._places[rows] = [row * self.n_vocab + end for row in range(rows) for end in self._end]
         return self._places[rows]
 
     def scores(self) -> NDArray[np.float32]:
@@ -183,18 +192,24 @@ class LlamaContext:
 
         Raises `EngineError` when the last decode left none.
         """
+        return self._scores()[0]
+
+    def _scores(self) -> tuple[NDArray[np.float32], Any]:
         # With samplers in its graph llama.cpp keeps no logits, but its buffer is there and holds something.
         address = None if self._samplers else self._logits_at(self.handle)
         if not address:
             raise EngineError("the last decode left no logits: the context samples on the backend, or asked for none")
         return self._view(address, self._outputs, self.n_vocab)
 
-    def _view(self, address: int, rows: int, columns: int) -> NDArray[np.float32]:
-        """Making a view costs a ctypes type and tens of microseconds; llama.cpp rarely moves its buffers."""
+    def _view(self, address: int, rows: int, columns: int) -> tuple[NDArray[np.float32], Any]:
+        """Making a view costs a ctypes type and tens of microseconds; llama.cpp rarely moves its buffers.
+
+        Returns the view (rows, columns), and its buffer as a ctypes array.
+        """
         key = (address, rows, columns)
         if key not in self._views:
             buffer = (ctypes.c_float * (rows * columns)).from_address(address)
-            self._views[key] = np.ctypeslib.as_array(buffer).reshape(rows, columns)
+            self._views[key] = np.ctypeslib.as_array(buffer).reshape(rows, columns), buffer
         return self._views[key]
 
     def hidden(self) -> NDArray[np.float32]:
@@ -208,7 +223,7 @@ class LlamaContext:
         pointer = self._hidden_at(self.handle) if self._hidden_at else None
         if not pointer:
             raise EngineError("the last decode left no hidden states: the context was made without them")
-        return self._view(ctypes.addressof(pointer.contents), rows, self.model.n_embd_out)
+        return self._view(ctypes.addressof(pointer.contents), rows, self.model.n_embd_out)[0]
 
     def greedy(self) -> list[int]:
         """Argmax token of every output row, lowest id on a tie; taken by the engine's graph when it samples."""

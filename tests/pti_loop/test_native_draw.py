@@ -78,10 +78,10 @@ def test_every_search_draws_the_token_of_the_rule(kind, n_vocab, temperature) ->
     assert wrong(made(kind, n_vocab, temperature), n_vocab, temperature) == []
 
 
-@pytest.mark.parametrize("kind", ["compiled", "numpy"])
+@pytest.mark.parametrize(("kind", "temperature"), [("compiled", t) for t in (0.3, 0.7, 1.0)] + [("numpy", 0.7)])
 @pytest.mark.parametrize("n_vocab", [49152, 248320])
-def test_so_they_do_over_the_vocabularies_of_real_models(kind, n_vocab) -> None:
-    assert wrong(made(kind, n_vocab, 0.7), n_vocab, 0.7) == []
+def test_so_they_do_over_the_vocabularies_of_real_models(kind, temperature, n_vocab) -> None:
+    assert wrong(made(kind, n_vocab, temperature), n_vocab, temperature) == []
 
 
 @pytest.mark.parametrize("kind", ["compiled", "numpy", "ggml"])
@@ -140,6 +140,19 @@ def test_an_engines_own_rows_are_not_copied(monkeypatch) -> None:
     sampler = made("compiled", 257, 0.7)
     monkeypatch.setattr(native_draw, "np", None)
     assert [sampler.pick(row, 0.6).token for row in view] == said
+
+
+def test_an_address_that_was_kept_is_that_of_the_row_itself() -> None:
+    """Rows that are gone leave their number and their place to others, and a row that stays may hold other logits."""
+    one, other = (row for row in rows(257)[:2])
+    sampler, fresh = made("compiled", 257, 0.7), lambda row: made("compiled", 257, 0.7).pick(row.copy(), 0.6).token
+    for place in range(300):
+        row = (one, other)[place % 2] + np.float32(place % 3)
+        assert sampler.pick(row, 0.6).token == fresh(row)
+    kept = one.copy()
+    first = sampler.pick(kept, 0.6).token
+    kept[:] = other
+    assert (first, sampler.pick(kept, 0.6).token) == (fresh(one), fresh(other))
 
 
 @pytest.mark.parametrize("seed", range(20))
