@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from bench.judge.measure.stalls import settled
-from tests.calibration import stopping
+from tests.calibration import stopping, write_page
 from tests.calibration.advice import advised_machines
 from tests.calibration.contexts import with_contexts_known
 from tests.calibration.own_stalls import blamed
 from tests.calibration.rates import measure, within
 from tests.calibration.several import wrong
-from tests.calibration.shares import coverage
+from tests.calibration.shares import UNLIKE, coverage
 from tests.calibration.simulation import NOISES, STEP_S, TEXTS, Noise, contrast, normal
 
 COUNT = 120
@@ -41,10 +41,19 @@ def test_a_claim_of_several_rows_is_as_rarely_wrong_as_one_of_one() -> None:
         assert within(reproduced, 0.0, 0.025, COUNT) and within(refuted, 0.0, 0.025, COUNT)
 
 
-def test_shares_hold_what_texts_differ_in() -> None:
-    for texts in (3, 6, 30):
-        alone, over, _ = coverage(23, 1000, texts, 60, 0.7, 0.2)
-        assert alone < 0.6 and within(over, 0.93, 1.0, 1000)
+@pytest.mark.parametrize("unlike", [0.0, UNLIKE])
+@pytest.mark.parametrize(("share", "sd"), [(0.5, 0.2), (0.7, 0.2), (0.95, 0.08), (0.98, 0.05)])
+def test_shares_hold_what_texts_differ_in(share: float, sd: float, unlike: float) -> None:
+    for texts in (3, 6, 12, 24):
+        alone, over, _ = coverage(23, 600, texts, 60, share, sd, unlike)
+        assert alone < 0.87 and within(over, 0.93, 1.0, 600)
+
+
+def test_one_section_of_the_page_is_made_again_and_the_others_stay() -> None:
+    page = "# Page\n\nhead\n\n## Contexts\n\nold\n\n| a |\n\n## Acceptance\n\nkept\n"
+    made = write_page.with_section(page, "Contexts", 12)
+    assert made.startswith("# Page\n\nhead\n\n## Contexts\n\nA machine") and made.endswith("\n## Acceptance\n\nkept\n")
+    assert "old" not in made and made.count("\n## ") == 2
 
 
 def test_stalls_of_one_arm_are_told_from_those_of_the_machine() -> None:

@@ -146,6 +146,40 @@ def test_shares_of_texts_that_differ_hold_the_truth_and_independent_ones_are_no_
     assert 0.92 <= held / 400 <= 0.99
 
 
+@pytest.mark.parametrize(("hits", "sizes"), [((58, 60, 31, 60), (60, 60, 40, 60)), ((2, 9, 4), (40, 50, 8)),
+                                             ((60, 60, 60), (60, 60, 60)), ((3, 70), (6, 140)), ((0, 0), (5, 9))])
+def test_a_share_over_groups_by_hand(hits: tuple[int, ...], sizes: tuple[int, ...]) -> None:
+    """The same written out over single trials: the sandwich of a regression on a constant, as CR2 corrects it."""
+    y = np.concatenate([np.repeat([1.0, 0.0], [hit, size - hit]) for hit, size in zip(hits, sizes, strict=True)])
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    share, count = y.mean(), len(y)
+    sandwich = 0.0
+    for one in range(len(sizes)):
+        mine = group == one
+        size = int(mine.sum())
+        values, vectors = np.linalg.eigh(np.eye(size) - np.full((size, size), 1 / count))
+        root = vectors @ np.diag(1 / np.sqrt(values)) @ vectors.T
+        sandwich += float(np.ones(size) @ root @ (y[mine] - share)) ** 2 / count**2
+    simple = share * (1 - share) / count
+    trials = count / max(sandwich / simple, 1) if simple else count
+    t = stats.t.ppf(0.975, max(1 / sum((size / count) ** 2 for size in sizes) - 1, 1))
+    ends = [(share + t * t / 2 / trials + sign * t * np.sqrt(share * (1 - share) / trials + (t / 2 / trials) ** 2))
+            / (1 + t * t / trials) for sign in (-1, 1)]  # fmt: skip
+    unseen = 1.959963985 * abs(share - 0.5) / 2 / len(sizes)
+    inner = int(share < 0.5)
+    ends[inner] = share + (1 if inner else -1) * np.hypot(ends[inner] - share, unseen)
+    found = clustered_share(np.array(hits, dtype=float), np.array(sizes, dtype=float))
+    assert found == pytest.approx(tuple(ends), abs=1e-9)
+    assert 0 <= found[0] <= share <= found[1] <= 1
+
+
+def test_groups_without_trials_are_none() -> None:
+    full = clustered_share(np.array([8.0, 0.0, 3.0]), np.array([10.0, 0.0, 9.0]))
+    assert full == clustered_share(np.array([8.0, 3.0]), np.array([10.0, 9.0]))
+    assert clustered_share(np.array([8.0, 0.0]), np.array([10.0, 0.0])) == wilson(8, 10)
+    assert np.isnan(clustered_share(np.zeros(2), np.zeros(2))).all()
+
+
 def test_an_interval_of_skewed_units_reaches_further_to_the_long_side() -> None:
     plain = Estimate(0.0, 0.1, 30, "prompts")
     skewed = Estimate(0.0, 0.1, 30, "prompts", skew=1.5)
