@@ -47,6 +47,13 @@ class Noise:
     """How much slower everything is while another process runs: one run in five, three in a row in the mean."""
     uneven: float = 1.0
     """Noise of a run of the treatment over that of the baseline."""
+    behind: float = 0.0
+    """Of a run right behind one of the treatment's."""
+    half: float = 0.0
+    """Of every run from the middle of the sweep on."""
+    beat: float = 0.0
+    """Of one run in `every`, from a place that is drawn on."""
+    every: int = 4
     own_stalls: float = 0.0
     """Share of the treatment's runs that stall by themselves, for a lognormal time of half a run in the median."""
 
@@ -106,11 +113,11 @@ class Truth:
 
 def contrast(
     rng: np.random.Generator, effect: float, noise: Noise, prompts: int, blocks_each: int = 1, again: int = 2,
-    texts: Texts = TEXTS["alike (sd 0.03)"],
+    texts: Texts = TEXTS["alike (sd 0.03)"], one_leads: bool = False,
 ) -> tuple[RunTable, Truth]:  # fmt: skip
-    """One contrast of a true ratio, with its truth."""
+    """One contrast of a true ratio, with its truth. `one_leads`: the baseline begins every block, as in no sweep."""
     own = texts(rng, prompts)
-    layout = _layout(rng, prompts, blocks_each, again)
+    layout = _layout(rng, prompts, blocks_each, again, one_leads)
     logs = np.array([np.log(effect) + own[prompt] if arm == "treatment" else 0.0 for _, _, arm, prompt in layout])
     offsets = {arm: rng.normal(0.0, noise.context / np.sqrt(2)) for arm in ("baseline", "again", "treatment")}
     rates = logs + np.array([offsets[arm] for _, _, arm, _ in layout])
@@ -123,7 +130,7 @@ Place = tuple[int, int, str, int]
 """Block, order, arm, prompt."""
 
 
-def _layout(rng: np.random.Generator, prompts: int, blocks_each: int, again: int) -> list[Place]:
+def _layout(rng: np.random.Generator, prompts: int, blocks_each: int, again: int, one_leads: bool) -> list[Place]:
     """As `bench.run.contrast` lays out: arms in random order, and half of the blocks begin with the baseline."""
     found: list[Place] = []
     halves = rng.permutation(np.arange(prompts * blocks_each) % 2 == 0)
@@ -131,7 +138,8 @@ def _layout(rng: np.random.Generator, prompts: int, blocks_each: int, again: int
         arms = ["baseline", "treatment", *(["again"] if block < again else [])]
         rng.shuffle(arms)
         first, second = sorted((arms.index("baseline"), arms.index("treatment")))
-        arms[first], arms[second] = ("baseline", "treatment") if halves[block] else ("treatment", "baseline")
+        begins = one_leads or halves[block]
+        arms[first], arms[second] = ("baseline", "treatment") if begins else ("treatment", "baseline")
         found += [(block, order, arm, block % prompts) for order, arm in enumerate([*arms, *reversed(arms)])]
     return found
 
@@ -160,6 +168,9 @@ def _times(
     if noise.clocks or noise.burst:
         slow = noise.clocks * _stays(rng, runs, 0.5, 0.2) + noise.burst * _stays(rng, runs, 0.2, 1 / 3)
     whole = of_run + walk + slow + noise.first * first + noise.drift * np.arange(runs) - rates
+    whole += noise.behind * np.roll(treated, 1) + noise.half * (np.arange(runs) >= runs // 2)
+    if noise.beat:
+        whole += noise.beat * ((np.arange(runs) + rng.integers(noise.every)) % noise.every == 0)
     times = STEP_S * np.exp(whole[:, None] + rng.normal(0.0, noise.round, (runs, ROUNDS)))
     hits = rng.poisson(noise.stall_rate * times)
     stalls: np.ndarray = times + np.where(hits > 0, rng.exponential(0.25, times.shape), 0.0)

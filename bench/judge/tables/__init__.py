@@ -81,7 +81,7 @@ CONTROLS = {
         _INVARIANTS, f"{_CONTROLS}.again:same_arm_twice", f"{_CONTROLS}.stalls:stalls",
         f"{_CONTROLS}.repeated:repeated", f"{_CONTROLS}.turns:switching",
         f"{_CONTROLS}.arms:arm_controls", f"{_CONTROLS}.drafters:kept", f"{_CONTROLS}.drafters:padded",
-        f"{_CONTROLS}.conditions:conditions",
+        f"{_CONTROLS}.conditions:conditions", f"{_CONTROLS}.places:places",
         f"{_CONTROLS}.packing:packing", f"{_MEASURE}.roofline:physics", f"{_MEASURE}.decomposition:closes",
         f"{_MEASURE}.sampled_tokens:distribution_control", f"{_CONTROLS}.trial:limits",
     ),
