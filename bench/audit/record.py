@@ -28,7 +28,7 @@ def read_record(path: Path | str, streams: int | None = None) -> Record:
     if name != STDIN:
         path = Path(path)
         if path.is_dir():
-            from bench.audit.formats.own_ledger import read_cell
+            from bench.audit.formats.own_cell import read_cell
 
             return read_cell(path)
         if not path.exists() and not path.is_symlink():

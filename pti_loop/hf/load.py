@@ -8,6 +8,7 @@ contexts, caches or decoding.
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,23 @@ def require() -> None:
     """Raise `EngineError` with the command that installs what is missing."""
     if absent := missing():
         raise EngineError(f"model.engine=hf needs {', '.join(absent)}, not installed here; run `{INSTALL}`")
+
+
+def build() -> dict[str, object]:
+    """Versions of transformers and torch, from the installed packages' metadata: nothing is imported.
+
+    Raises `EngineError` when the extra is not installed.
+    """
+    require()
+    version = importlib.metadata.version
+    names = {name: version(name) for name in NEEDS}
+    torch_version = names["torch"].replace("+", "-")
+    return {
+        "binding": f"transformers {names['transformers']}",
+        "torch": names["torch"],
+        "build": f"transformers-{names['transformers']}-torch-{torch_version}",
+        "gpu_offload": not names["torch"].endswith("+cpu"),
+    }
 
 
 class Vocabulary(Protocol):

@@ -23,9 +23,7 @@ def check_installed() -> None:
 
 def build() -> dict[str, Any]:
     """The build, for a record. Raises `EngineError`."""
-    from pti_loop.hf import model
-
-    facts = model.build()
+    facts = hf_load.build()
     return {**facts, "backends": ["CUDA", "CPU"] if facts["gpu_offload"] else ["CPU"]}
 
 
