@@ -54,6 +54,17 @@ class Parameter:
     """Whether several of the choices may be given, joined by `+`."""
     words: Mapping[str, str] = field(default_factory=dict)
     """What a value adds to the label, by the value as text; `*` stands for every other one."""
+    drafts: int | None = None
+    """Of a length: how many guesses a round of an answer has at most, over its value. At 0 the drafter has its own."""
+    frees: tuple[str, ...] = ()
+    """Values, as text, with which no length bounds the guesses."""
+    keeps: tuple[str, ...] = ()
+    """Values, of a chain one of them, with which a drafter learns what it could keep from answer to answer."""
+
+    def has(self, value: Any, words: Iterable[str]) -> bool:
+        """Whether a value, or one of those that are joined in it, is among some words."""
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        return any(one in words for one in (text.split("+") if self.chain else [text]))
 
     def check(self, where: str, value: Any) -> Value:
         """The value as the parameter's type. Raises `ParameterError` when it cannot be one."""
@@ -134,7 +145,7 @@ class Declaration:
         return asdict(self)
 
 
-DRAFT = Parameter("draft", 3, "most guesses a round", least=1, shown=True)
+DRAFT = Parameter("draft", 3, "most guesses a round", least=1, shown=True, drafts=0)
 DRAWS = Parameter("draws", "greedy", "greedy: a guess is the most likely token; independent: it is drawn with a random "
                   "number of its own; coupled: with that of the draw it predicts",
                   choices=("independent", "coupled", "greedy"), warm=True)  # fmt: skip
@@ -145,7 +156,7 @@ LOOKUP = (
     Parameter("ngram", 4, "longest n-gram that is looked for; the shortest is 2, or 1 when this is 1", least=1),
     Parameter("gate", False, "leave weak matches alone after misses", words={"true": ", gated"}),
     Parameter("adaptive", False, "let the draft length climb 7, 15, 31 on full accepts",
-              words={"true": ", of adaptive length"}),
+              words={"true": ", of adaptive length"}, frees=("true",)),
 )  # fmt: skip
 """Parameters of a drafter that copies from the text."""
 
@@ -263,6 +274,21 @@ def declare(name: str, values: Mapping[str, Any], streams: int = 1) -> Declarati
         label.format(**{one.name: one.default for one in parameters} | {**values, "streams": streams}),
         _short(spec, parameters, values, streams), spec.tuned,
     )  # fmt: skip
+
+
+def longest(name: str, values: Mapping[str, Any]) -> tuple[int, ...]:
+    """Most guesses of a round of one answer, by each parameter that bounds them; empty where none has to."""
+    parameters = parameters_of(declared()[name], values)
+    if any(one.has(values.get(one.name, one.default), one.frees) for one in parameters):
+        return ()
+    lengths = [(int(values.get(one.name, one.default)), one.drafts) for one in parameters if one.drafts is not None]
+    return tuple(length + more for length, more in lengths) if all(length for length, _ in lengths) else ()
+
+
+def keeps(name: str, values: Mapping[str, Any]) -> bool:
+    """Whether a drafter could be kept from one answer to the next, with what it has learnt."""
+    return any(one.has(values.get(one.name, one.default), one.keeps)
+               for one in parameters_of(declared()[name], values))  # fmt: skip
 
 
 def _added(parameter: Parameter, value: Any) -> str:

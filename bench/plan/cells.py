@@ -21,13 +21,12 @@ from bench.plan.model_files import model_path
 from bench.plan.settings import STOCK, Config, ModelConfig, PeersConfig
 from bench.plan.work import work
 from bench.records.cells import host_of, state_of
+from bench.records.declaring import BASELINE, of_servers
 from bench.records.drawing import CHAIN, CUTS, ENDS, PENALTIES, PLAIN, TEMPLATE, USUAL, WINDOW, drawn_words
 from bench.records.identity import cell_id, name_of_file
 from pti_loop.gguf.file_hash import sha256_of
 from pti_loop.parameters import Parameter, declare, declared, parameters_of
 
-BASELINE = "autoregressive"
-"""What every method that has streams is with one of them."""
 _NOT_MEASURED = ("points", "results", "reports", "claims", "machine", "profile", "wait", "limit", "busy", "treatment",
                  "counters", "launcher")  # fmt: skip
 
@@ -241,12 +240,8 @@ def _method_values(config: Config) -> dict[str, Any]:
 
 def _served_values(config: Config) -> dict[str, Any]:
     """Requests at once are answers of their own, and what a server does inside is not known to guess."""
-    declaration = declare(BASELINE, {}).as_dict()
-    if config.streams > 1:
-        words = f"{config.streams} requests at once"
-        declaration |= {"answers": "independent", "layout": "sequences", "label": words, "short": words}
-    return {"streams": config.streams, "method": {"name": BASELINE, "parameters": {}, "declaration": declaration}}
-
+    return {"streams": config.streams, "method": {"name": BASELINE, "parameters": {},
+                                                  "declaration": of_servers(config.streams)}}  # fmt: skip
 
 def _files(config: Config) -> list[Parameter]:
     """Parameters of the method that are files."""

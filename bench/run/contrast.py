@@ -5,7 +5,6 @@ It runs on any model that keeps `pti_loop.engine`'s promises, a toy one too. It 
 
 from __future__ import annotations
 
-import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +14,8 @@ from typing import Any
 from bench.plan.settings import Config
 from bench.plan.treatment import changes
 from bench.records.arms import APART
+from bench.records.contexts import anew
+from bench.records.drawn import Drawn
 from bench.records.stopping import FIXED
 from bench.run.arms import Arms, Prompt, Task
 from bench.run.differences import Differences, Texts
@@ -23,7 +24,7 @@ from bench.run.kept import run_kept
 from bench.run.padded import compare_padded
 from bench.run.repeats import Kept, Repeats, free_cpus
 from bench.run.result import Result
-from bench.run.tasks import further, renewed, tasks, unlike
+from bench.run.tasks import further, tasks, unlike
 from bench.run.trial import Trial, here
 from bench.run.until import Until, of_block
 from pti_loop.engine import Model
@@ -51,10 +52,9 @@ class Contrast:
                  sample: Callable[[], tuple[float, ...]], progress: Progress,
                  open_arms: Callable[[Sequence[int]], Trial] | None = None) -> None:  # fmt: skip
         self.config, self.progress, self.prompts = config, progress, prompts
-        self.order = random.Random(name)
+        self.drawn = Drawn(name)
         self.plan = self.planned(prompts)
         self.tasks: list[Task] = []
-        self.baseline_first: list[bool] = []
         self.anew: set[int] = set()
         self._plan_pass()
         self.carried = self.tasks[-1]
@@ -73,8 +73,9 @@ class Contrast:
             self._warm_up()
             self._carry(0)
             self._carry(1)
-            again = self._in_each_context(self.config.measure.again_blocks)
-            controlled = self._chosen(self.config.measure.control_blocks if self.arms.controls() else 0)
+            measure, blocks = self.config.measure, len(self.tasks)
+            again = self.drawn.in_each_context(blocks, measure.again_blocks, self.anew)
+            controlled = self.drawn.chosen(blocks, measure.control_blocks if self.arms.controls() else 0)
             facts = self.result.facts
             facts["stopping"] = self._blocks(again, controlled)
             facts |= {"repeated": self.repeats.facts()} if self.repeats else {}
@@ -111,11 +112,9 @@ class Contrast:
     def _plan_pass(self) -> None:
         """Another block of every task of the plan, in an order of its own. Of these half begin with the baseline."""
         first, count = len(self.tasks), len(self.plan)
-        drawn = self.order.sample(self.plan, count)
+        drawn = self.drawn.plan_pass(self.plan)
         self.tasks += [replace(task, block=first + place) for place, task in enumerate(drawn)]
-        self.baseline_first += self.order.sample([place % 2 == 0 for place in range(count)], count)
-        if contexts := self.config.measure.contexts:
-            self.anew |= {first + place for place in renewed(count, contexts)} | ({first} if first else set())
+        self.anew = anew(count, len(self.tasks), self.config.measure.contexts)
 
     def _blocks(self, again: set[int], controlled: set[int]) -> dict[str, Any]:
         """Run all blocks. Returns why there are no more of them, and what they took."""
@@ -160,20 +159,6 @@ class Contrast:
         found = [(self.tasks[block], trace) for (block, _, arm), trace in self.texts.items() if arm == "treatment"]
         test = Distribution(self.arms, self.config, found, self.progress)
         self.result.tables["counts"], self.result.facts["distribution"] = test.run()
-
-    def _chosen(self, count: int) -> set[int]:
-        """Blocks drawn for a control."""
-        return set(self.order.sample(range(len(self.tasks)), min(count, len(self.tasks))))
-
-    def _in_each_context(self, count: int) -> set[int]:
-        """Blocks drawn for A/A, as many of each set of contexts."""
-        place = {block: sum(block >= first for first in self.anew) for block in range(len(self.tasks))}
-        drawn, turn = self.order.sample(range(len(self.tasks)), len(self.tasks)), Counter[int]()
-        ranked: list[tuple[int, int]] = []
-        for block in drawn:
-            ranked.append((turn[place[block]], block))
-            turn[place[block]] += 1
-        return {block for _, block in sorted(ranked, key=lambda one: one[0])[:count]}
 
     def _warm_up(self) -> None:
         """Every arm once, short, so that each width that will be timed has been decoded.
@@ -241,11 +226,8 @@ class Contrast:
         if task.block in self.anew:
             self.arms.renew()
             self._warm_up()
-        arms = ["baseline", "treatment", *(["again"] if again else []), *(self.arms.controls() if controls else [])]
-        self.order.shuffle(arms)
-        first, second = sorted((arms.index("baseline"), arms.index("treatment")))
-        pair = ("baseline", "treatment") if self.baseline_first[task.block] else ("treatment", "baseline")
-        arms[first], arms[second] = pair
+        more = [*(["again"] if again else []), *(self.arms.controls() if controls else [])]
+        arms = self.drawn.arms(task.block, more, self.turning)
         known = self._known(task) if controls and self.arms.guesses else {}
         turning = [arm for arm in arms if arm in self.turning]
         for replicate in (0, 1):

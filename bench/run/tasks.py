@@ -27,11 +27,6 @@ def tasks(prompts: list[Prompt], config: Config, independent: bool) -> list[Task
     return [Task(block, task.prompts) for block, task in enumerate(found)]
 
 
-def renewed(blocks: int, contexts: int) -> set[int]:
-    """Blocks before which all contexts are made anew, so that each set of them has as many."""
-    return {round(place * blocks / contexts) for place in range(1, contexts)} - {0, blocks}
-
-
 def unlike(prompt: Prompt, depth: int = 0) -> Prompt:
     """The prompt's tokens backwards behind the first: a text of its length that no run of a cell is about.
 

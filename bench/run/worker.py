@@ -31,6 +31,7 @@ from bench.plan.settings import (
 from bench.plan.treatment import is_apart, treated
 from bench.records import taken
 from bench.records.cells import write_cell
+from bench.records.contexts import usual
 from bench.records.drawing import PLAIN
 from bench.run.arms import Prompt
 from bench.run.card_room import no_room
@@ -52,8 +53,6 @@ _GROUPS = {"model": ModelConfig, "engine": EngineConfig, "prompts": PromptsConfi
 
 Measured = tuple[dict[str, Any], dict[str, list[Any]]]
 """Facts, and rows of each table."""
-CONTEXTS_ON_A_GPU = 3
-"""How many times contexts are made in a cell whose layers are offloaded: there two of one kind differ by 1 to 2 %."""
 _LEFT_OUT: dict[str, Any] = {"sharp": False, "chunk": 0, "repeats": 0.0}
 """Settings of `measure` that a configuration does not have where they are off."""
 _FOLDER = re.compile(r"(?<![^\s'\"(])/(?=[^\s/])(?:[^/'\"\n]+/)*?(?=[^/'\"\n]*\.gguf)")
@@ -249,7 +248,7 @@ def tokenized(model: Model, config: Config, file: GgufFile) -> list[Prompt]:
 
 def _set_contexts(config: Config) -> None:
     if not config.measure.contexts:
-        config.measure.contexts = CONTEXTS_ON_A_GPU if offloads(config) else 1
+        config.measure.contexts = usual(offloads(config))
 
 
 def _with_memory(facts: dict[str, Any]) -> dict[str, Any]:

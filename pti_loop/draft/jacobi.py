@@ -15,7 +15,7 @@ SPEC = Spec(
     "jacobi", "guesses of the step before, window {window}",
     help="a window of guesses that the round before drew behind its first miss",
     parameters=(Parameter("window", 4, "tokens in a decode: the newest one and the guesses behind it", least=2,
-                          shown=True),
+                          shown=True, drafts=-1),
                 Parameter("draws", "coupled", "coupled: what is drawn behind a miss shares the random number of the "
                           "draw that it will be compared with; independent: it has one of its own",
                           choices=("coupled", "independent"), warm=True), ROLLBACK),

@@ -23,7 +23,8 @@ SPEC = Spec(
     "lookup_mtp", "lookup up to {draft}, or the nextn head",
     help="lookup where the text repeats, the nextn head where it does not; the head vetoes a fresh match",
     parameters=(*with_defaults(LOOKUP, gate=True),
-                Parameter("head_draft", 1, "guesses that the head makes where lookup has none", least=1),
+                Parameter("head_draft", 1, "guesses that the head makes where lookup has none", least=1,
+                          drafts=0),
                 DRAWS, ROLLBACK), hidden=True,
 )  # fmt: skip
 

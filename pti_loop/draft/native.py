@@ -16,7 +16,7 @@ import numpy as np
 from pti_loop.drafter import Drafter, Source, Target
 from pti_loop.engine import Context, EngineError, Head, Model, OwnDrafter, OwnDrafterSpec, Unsupported
 from pti_loop.gguf import file as gguf_file
-from pti_loop.parameters import ROLLBACK, Parameter, Spec
+from pti_loop.parameters import ROLLBACK, Parameter, Spec, keeps
 from pti_loop.rollback import STRATEGIES
 from pti_loop.sampling import Sampler
 from pti_loop.settings import Settings
@@ -27,16 +27,17 @@ SPEC = Spec(
         Parameter("type", "ngram-mod", "llama.cpp's name of the drafter; several are joined by + and asked in "
                   "llama.cpp's own order until one drafts", shown=True, chain=True,
                   choices=("ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache", "draft-simple",
-                           "draft-mtp", "draft-eagle3", "draft-dflash", "draft-dspark")),
+                           "draft-mtp", "draft-eagle3", "draft-dflash", "draft-dspark"),
+                  keeps=("ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache"), frees=("ngram-cache",)),
         Parameter("n", 0, "tokens of the n-gram that is looked for; 0 is llama.cpp's own, 24 for ngram-mod and 12 for "
                   "the others that take it", least=0, most=1024, words={"0": "", "*": ", n-grams of {n}"}),
         Parameter("m", 0, "most tokens copied behind an n-gram; 0 is llama.cpp's own, 64 for ngram-mod and 48 for the "
-                  "others that take it", least=0, most=1024, words={"0": "", "*": ", up to {m} copied"}),
+                  "others that take it", least=0, most=1024, words={"0": "", "*": ", up to {m} copied"}, drafts=0),
         Parameter("hits", 0, "how often ngram-map-k4v must have seen an n-gram; 0 is llama.cpp's own, 1", least=0,
                   most=1024, words={"0": "", "*": ", seen {hits} times"}),
         Parameter("n_min", -1, "tokens below which ngram-mod throws a draft away; -1 is llama.cpp's own, 48", least=-1,
                   most=1024, words={"-1": "", "*": ", at least {n_min}"}),
-        Parameter("draft", 3, "most guesses a round of a head or a draft model", least=1),
+        Parameter("draft", 3, "most guesses a round of a head or a draft model", least=1, drafts=0),
         Parameter("p_min", 0.0, "probability below which a head or a draft model drafts no further", least=0, most=1,
                   words={"0.0": "", "*": ", no guess below {p_min}"}),
         Parameter("draft_model", "", "the draft model's file, or the name of a configs/model, for the types that need "
@@ -54,8 +55,6 @@ class Kind:
     m: int = 0
     beside: str = ""
     """`head`: the target's nextn head; `model`: a draft model; else the architecture that the draft model must have."""
-    keeps: bool = True
-    """Whether it has something left of one answer when the next begins."""
 
 
 CACHE_DRAFT = 8
@@ -63,16 +62,16 @@ CACHE_DRAFT = 8
 N_MIN = 48
 """Of ngram-mod."""
 KINDS = {
-    "ngram-simple": Kind(12, 48, keeps=False),
+    "ngram-simple": Kind(12, 48),
     "ngram-map-k": Kind(12, 48),
     "ngram-map-k4v": Kind(12, 48),
     "ngram-mod": Kind(24, 64),
     "ngram-cache": Kind(0, CACHE_DRAFT),
-    "draft-simple": Kind(beside="model", keeps=False),
-    "draft-mtp": Kind(beside="head", keeps=False),
-    "draft-eagle3": Kind(beside="eagle3", keeps=False),
-    "draft-dflash": Kind(beside="dflash", keeps=False),
-    "draft-dspark": Kind(beside="dflash", keeps=False),
+    "draft-simple": Kind(beside="model"),
+    "draft-mtp": Kind(beside="head"),
+    "draft-eagle3": Kind(beside="eagle3"),
+    "draft-dflash": Kind(beside="dflash"),
+    "draft-dspark": Kind(beside="dflash"),
 }
 
 
@@ -152,7 +151,7 @@ class Natives(Source):
         self._model: Model | None = None
         self._beside = self._open_beside()
         self.watches = self._beside is not None
-        self.remembers = any(KINDS[name].keeps for name in self._spec.types)
+        self.remembers = keeps(SPEC.name, {"type": "+".join(self._spec.types)})
         self._kept: dict[int, OwnDrafter] | None = None
         self._alone: dict[int, OwnDrafter] = {}
         self._most = 0

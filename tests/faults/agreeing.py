@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from bench.records.identity import stored_id
+from bench.records.schema_1 import converted
 from tests.faults.forged import stretch
 from tests.faults.records import (
     DRAWN,
@@ -36,9 +37,10 @@ def _shifted(record: Record, first: int, last: int, by: int) -> None:
         rows.loc[mine, [column for column in columns if column in rows]] += by
 
 
-def _renamed(record: Record) -> None:
+def renamed(record: Record) -> None:
     """The id of what the configuration says."""
-    made = stored_id(record.config, record.env["engine"]["build"], record.facts["model"]["sha256"])
+    config = converted(record.config) if record.config["schema"] == 1 else record.config
+    made = stored_id(config, record.env["engine"]["build"], record.facts["model"]["sha256"])
     assert made is not None
     record.cell = made
 
@@ -244,26 +246,26 @@ def _(record: Record) -> None:
 @fault("answers were to be twice as long", SHARP, "seeds")
 def _(record: Record) -> None:
     record.config["n_predict"] *= 2
-    _renamed(record)
+    renamed(record)
 
 
 @fault("the same cell once more under the next seed", SHARP, "seeds")
 def _(record: Record) -> None:
     record.config["seed"] += 1
-    _renamed(record)
+    renamed(record)
 
 
 @fault("decodes at temperature 0 are called those of 0.7", SHARP, "temperature")
 def _(record: Record) -> None:
     record.config["temperature"] = 0.7
-    _renamed(record)
+    renamed(record)
 
 
 @fault("a drafter says that it makes no guesses, so that it needs no control", SHARP, "plain")
 def _(record: Record) -> None:
     record.config["method"]["declaration"]["guesses"] = False
     record.drop("sabotage", "oracle")
-    _renamed(record)
+    renamed(record)
 
 
 @fault("the grade on F16 weights is gone, and said to have had no room", SHARP, "f16")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.faults import agreeing, edits, models, records, served, sharp
+from tests.faults import agreeing, beside, consistent, edits, models, records, served, sharp
 
 FAULTS = records.FAULTS
 """The files put theirs into one list when they are imported."""
-FILES = (records, sharp, edits, served, agreeing, models)
+FILES = (records, sharp, edits, served, agreeing, models, consistent, beside)

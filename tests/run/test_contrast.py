@@ -13,9 +13,10 @@ from bench.judge import judge
 from bench.plan.cells import cells
 from bench.plan.settings import Config, EngineConfig, MethodConfig
 from bench.records.cells import load_cell, write_cell
+from bench.records.contexts import renewed
 from bench.run.arms import Arms, Prompt
 from bench.run.contrast import Contrast
-from bench.run.tasks import renewed, tasks
+from bench.run.tasks import tasks
 from pti_loop.engine import EngineError, Unsupported
 from pti_loop.fake import FakeModel, Faults
 from pti_loop.parameters import declared, resolve
@@ -41,19 +42,23 @@ def config(method="stagger", streams=4, temperature=0.0, n_predict=24, **paramet
     return made
 
 
-def judged(tmp_path, model, settings: Config, sample=lambda: (0.0, 0.0)):
-    """Measure on the toy, store, read back and judge: the whole way but the model."""
-    result = Contrast(model, settings, PROMPTS, "order", sample, lambda *_: None).run()
-    result.facts |= {
-        "model": {"name": "toy", "step_bytes": 1_000_000, "kv_bytes_per_token": 8, "state_bytes_per_sequence": 0,
-                  "quantization": "F32", "synthetic": False},
-        "bandwidth": {"read_gb_s": 20.0, "repeats": [19.0, 20.0], "threads": 1, "bytes": 1_000_000},
-        "memory": {},
-    }  # fmt: skip
+def judged(tmp_path, model, settings: Config, sample=lambda: (0.0, 0.0), name=""):
+    """Measure on the toy, store, read back and judge: the whole way but the model.
+
+    Of a `name` of its own the order is drawn, so that two configurations draw alike; of the id else.
+    """
     settings.model.path = "/toy.gguf"
     settings.prompts.items = [{"id": p.id, "class": p.kind, "text": p.id} for p in PROMPTS]
     settings.profile = False
     (cell,) = cells([settings], tmp_path, "toy", "toy", {Path("/toy.gguf"): "w"})
+    result = Contrast(model, settings, PROMPTS, name or cell.id, sample, lambda *_: None).run()
+    result.facts |= {
+        "model": {"name": "toy", "step_bytes": 1_000_000, "kv_bytes_per_token": 8, "state_bytes_per_sequence": 0,
+                  "quantization": "F32", "synthetic": False},
+        "bandwidth": {"read_gb_s": 20.0, "repeats": [19.0, 20.0], "threads": 1, "bytes": 1_000_000},
+        "memory": {}, "process": {"draws": "argmax" if settings.temperature == 0 else "numpy"},
+    }  # fmt: skip
+    result.facts["stopping"]["seconds"] = 3000.0  # the toy's clock is no machine's
     done = {"state": "done", "reason": "", "seconds": 3600.0}
     write_cell(cell.folder, config=cell.config, env=ENGINE, status=done, facts=result.facts,
                tables=result.tables)  # fmt: skip

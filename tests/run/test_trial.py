@@ -31,7 +31,7 @@ OTHER = f"0.3.36-0c1e57098-cpu+{digest(FILES)}"
 KEPT = {"model": {"name": "toy", "step_bytes": 1_000_000, "kv_bytes_per_token": 8, "state_bytes_per_sequence": 0,
                   "quantization": "F32", "synthetic": False},
         "bandwidth": {"read_gb_s": 20.0, "repeats": [19.0, 20.0], "threads": 1, "bytes": 1_000_000},
-        "memory": {}}  # fmt: skip
+        "memory": {}, "process": {"draws": "argmax"}}  # fmt: skip
 
 
 def on_trial(**engine):
@@ -40,16 +40,24 @@ def on_trial(**engine):
     return settings
 
 
-def measured(settings, arms=None, model=None):
-    return Contrast(model, settings, PROMPTS, "order", lambda: (2000.0, 50.0), lambda *_: None, arms).run()
+def measured(settings, arms=None, model=None, builds=None):
+    name = planned(Path(), settings, builds).id
+    return Contrast(model, settings, PROMPTS, name, lambda: (2000.0, 50.0), lambda *_: None, arms).run()
+
+
+def planned(folder: Path, settings, builds=None):
+    """The cell as a sweep plans it."""
+    settings.model.path = "/toy.gguf"
+    settings.prompts.items = [{"id": p.id, "class": p.kind, "text": p.id} for p in PROMPTS]
+    settings.profile = False
+    (cell,) = cells([settings], folder, "toy", "toy", {Path("/toy.gguf"): "w"}, builds)
+    return cell
 
 
 def stored(tmp_path: Path, settings, result, env=None, builds=None):
     """The cell, written and read back."""
-    settings.model.path = "/toy.gguf"
-    settings.prompts.items = [{"id": p.id, "class": p.kind, "text": p.id} for p in PROMPTS]
-    settings.profile = False
-    (cell,) = cells([settings], tmp_path, "toy", "toy", {Path("/toy.gguf"): "w"}, builds)
+    cell = planned(tmp_path, settings, builds)
+    result.facts["stopping"]["seconds"] = 50.0  # the toy's clock is no machine's
     write_cell(cell.folder, config=cell.config, env=ENGINE | (env or {}), facts=KEPT | result.facts,
                status={"state": "done", "reason": "", "seconds": 60.0}, tables=result.tables)  # fmt: skip
     return load_cell(cell.folder)
@@ -103,7 +111,7 @@ class Half:
 def build_cell(tmp_path_factory):
     """A build that takes half the time, in two sides."""
     settings = on_trial(build="native")
-    result = measured(settings, lambda text: Half(text, settings))
+    result = measured(settings, lambda text: Half(text, settings), builds={"native": OTHER})
     result.facts["sides"] = "together"
     env = {"treatment": {"build": OTHER, "libraries": FILES, "llama_cpp_commit": ""}}
     return stored(tmp_path_factory.mktemp("build"), settings, result, env, {"native": OTHER})
@@ -176,7 +184,7 @@ def test_a_grade_rests_on_what_the_width_moves_and_not_on_what_is_on_trial(build
 
 def test_a_build_that_says_other_tokens_is_divergent_and_its_cell_is_sound(tmp_path):
     settings = on_trial(build="native")
-    result = measured(settings, lambda text: Half(text, settings, seed=1))
+    result = measured(settings, lambda text: Half(text, settings, seed=1), builds={"native": OTHER})
     result.facts["sides"] = "together"
     left = [row for row in result.facts["lossless"] if row["first_difference"]]
     assert any(row["first_difference"]["gap_arm"] > 0 for row in left)

@@ -128,10 +128,10 @@ def test_the_rule_sees_the_ratio_that_the_judge_finds(tmp_path):
 
 
 def test_the_interval_of_a_cell_that_was_stopped_is_wider_than_one_of_a_fixed_number(tmp_path):
-    stopped = everything(judged(tmp_path / "a", noisy(0.03), until(0.2)))
+    stopped = everything(judged(tmp_path / "a", noisy(0.03), until(0.2), name="order"))
     plain = until(0.0)
     plain.measure.blocks_per_prompt = stopped["n_blocks"] // 4
-    fixed = everything(judged(tmp_path / "b", noisy(0.03), plain))
+    fixed = everything(judged(tmp_path / "b", noisy(0.03), plain, name="order"))
     assert fixed["stopped"] == "fixed" and fixed["n_blocks"] == stopped["n_blocks"]
     wider = math.log(stopped["noise_high"] / stopped["noise_low"]) / math.log(fixed["noise_high"] / fixed["noise_low"])
     df = fixed["n_blocks"]

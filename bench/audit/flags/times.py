@@ -25,6 +25,8 @@ DRIFT_P = 0.01
 """A trend over the repetitions counts when it exceeds 3 % end to end and is not chance at 1 %."""
 PRINTED = 0.005
 """Rates that tools print from the same counters differ by rounding only."""
+SMALL, ROUGH = 1e-4, 0.1
+"""A spread that is this share of its mean is none, and one is told within a tenth."""
 TABLE_DIGIT = 0.0005
 """Half of the last digit of a time in llama-batched-bench's table, seconds."""
 CODES = {"PROMPT_RATE": "PREFILL_IN_RATE", "PREFILL_TIME": "WINDOW", "STARTUP": "WINDOW"}
@@ -107,10 +109,18 @@ def _printed(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
     }
     if trial.samples and trial.prompt_tokens and not trial.mixed_tokens:
         expected["pp"] = (statistics.fmean(trial.prompt_tokens / seconds for seconds in trial.samples), math.inf)
+    rates = [(trial.distinct or trial.prompt_tokens) / seconds for seconds in trial.samples if seconds > 0]
+    if rates and not trial.mixed_tokens:
+        expected["mean_s"] = statistics.fmean(trial.samples), math.inf
+        expected["samples"] = statistics.fmean(rates), math.inf
+    if len(rates) > 1 and not trial.mixed_tokens:
+        # Of hardly any spread the printed digits tell nothing.
+        expected["sd"] = max(statistics.stdev(rates), SMALL * statistics.fmean(rates)), math.inf
     for name, (right, seconds) in expected.items():
         value = trial.printed.get(name)
         # The table prints times with three decimals, which limits how far a rate can be recomputed.
         slack = PRINTED + TABLE_DIGIT / seconds if seconds > 0 else math.inf
+        slack += ROUGH if name == "sd" else 0.0
         if value is not None and math.isfinite(right) and abs(value - right) > slack * right:
             yield Flag(
                 "INCONSISTENT",
@@ -170,6 +180,13 @@ def _warmup(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
 
 
 def _repetitions(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
+    if len(trial.samples) > 2 and len(set(trial.samples)) == 1 and round(trial.samples[0] * 1e9) % 1000:
+        yield Flag(
+            "COPIED",
+            f"{trial.where}: all {len(trial.samples)} repetitions took {trial.samples[0]:g} s, to the nanosecond, so "
+            "they are one",
+            {"repetitions": len(trial.samples)},
+        )
     if len(trial.samples) > 1:
         rates = [1 / seconds for seconds in trial.samples]
         mean, number = statistics.fmean(rates), len(rates)

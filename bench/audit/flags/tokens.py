@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from bench.audit.emits import Counts, Emits, count
+from bench.audit.flags.ledgers import copied_runs, ledger_flags
 from bench.audit.options import AuditOptions
 from bench.audit.trials import Flag, Record, Trial
 
@@ -18,7 +19,8 @@ MIN_STEPS = 3
 
 def token_flags(record: Record, options: AuditOptions) -> list[Flag]:
     """Flags about what was emitted, a trial at a time."""
-    return [flag for trial in record.trials for flag in _trial_flags(trial, options)]
+    own = [flag for trial in record.trials for flag in _trial_flags(trial, options)]
+    return own + list(copied_runs(record.trials))
 
 
 def _trial_flags(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
@@ -29,6 +31,7 @@ def _trial_flags(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
         counts = trial.emits.counts or count(trial.emits)
         if trial.emits.placed:
             yield from _emit_flags(trial, trial.emits, counts)
+            yield from ledger_flags(trial, trial.emits)
         if not counts.duplicates:
             yield from _overlap_flags(trial, trial.emits)
     elif trial.emitted == 0:

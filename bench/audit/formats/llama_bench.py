@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from bench.audit.blocks import Block, Found, JsonBlock, Line, TableBlock, TableRow
@@ -121,7 +122,16 @@ def trial_of(name: str, line: int, row: Mapping[str, Any]) -> Trial:
     settings = {key: _word(row[key]) for key in SETTINGS if key in row}
     settings |= {"build": settings["build_commit"]} if "build_commit" in settings else {}
     spread = NAN if seconds else _optional(row, "stddev_ts")
-    return _trial(line, n_prompt, n_gen, count(_optional(row, "n_depth")) or 0, rate, spread, mean, seconds, settings)
+    made = _trial(line, n_prompt, n_gen, count(_optional(row, "n_depth")) or 0, rate, spread, mean, seconds, settings)
+    return replace(made, printed={**made.printed, **_beside(row)}) if seconds else made
+
+
+def _beside(row: Mapping[str, Any]) -> dict[str, float]:
+    """What a row with its repetitions prints of them, too: mean time, spread of the rates, mean of their own list."""
+    own = [value for value in map(finite, row.get("samples_ts") or []) if value is not None]
+    found = {"mean_s": _optional(row, "avg_ns") / 1e9, "sd": _optional(row, "stddev_ts")}
+    found |= {"samples": sum(own) / len(own)} if own else {}
+    return {name: value for name, value in found.items() if value == value}
 
 
 def _trial(

@@ -1,5 +1,5 @@
-"""Checks over several cells: step-cost curves, and what cells say of weights that they share; what becomes of a cell
-that fails one. What each checks is in its own module.
+"""Checks over several cells: step-cost curves, what cells say of weights that they share and of a host's memory, and
+what they say plainly; what becomes of a cell that fails one. What each checks is in its own module.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 
 from bench.judge.columns import R, changed
 from bench.judge.controls.curve import Checked, Costs, costs_of, curve_checks
-from bench.judge.controls.weights import NAME, Said, said_of, weight_checks
+from bench.judge.controls.read_speed import NAME as SPEED
+from bench.judge.controls.read_speed import Read, read_checks, read_of
+from bench.judge.controls.texts import NAME as TEXT
+from bench.judge.controls.texts import Spoken, spoken_of, text_checks
+from bench.judge.controls.weights import NAME as WEIGHTS
+from bench.judge.controls.weights import Said, said_of, weight_checks
 from bench.judge.findings import OK, Findings
 from bench.judge.tables import TABLES
 from bench.judge.tables.cell import ControlRow
@@ -26,18 +31,23 @@ class Share:
 
     costs: Costs | None
     said: Said | None
+    spoken: Spoken | None
+    read: Read | None
 
 
-def share_of(case: Case) -> Share | None:
-    """Of any cell; None where it has nothing to say."""
-    costs, said = costs_of(case), said_of(case)
-    return Share(costs, said) if costs or said else None
+def share_of(case: Case) -> Share:
+    """Of any cell."""
+    return Share(costs_of(case), said_of(case), spoken_of(case), read_of(case))
 
 
 def checks(found: Sequence[Share]) -> list[ControlRow]:
     """The checks of all cells together."""
-    curves = curve_checks([one.costs for one in found if one.costs])
-    return curves + weight_checks([one.said for one in found if one.said])
+    return [
+        *curve_checks([one.costs for one in found if one.costs]),
+        *weight_checks([one.said for one in found if one.said]),
+        *text_checks([one.spoken for one in found if one.spoken]),
+        *read_checks([one.read for one in found if one.read]),
+    ]
 
 
 class Withdrawn:
@@ -49,7 +59,7 @@ class Withdrawn:
         self._told = sorted((row.machine, row.cell, row.control, row.severity, row.sentence) for row in controls
                             if row.severity != OK)  # fmt: skip
         self._why = {(row.machine, row.cell): f"{row.control}: {row.sentence}" for row in controls
-                     if row.control == NAME and not row.ok}  # fmt: skip
+                     if row.control in (WEIGHTS, TEXT, SPEED) and not row.ok}  # fmt: skip
 
     @property
     def digest(self) -> str:
@@ -57,7 +67,7 @@ class Withdrawn:
         return hashlib.sha256(repr(self._told).encode(errors="surrogateescape")).hexdigest()
 
     def finish(self, findings: Findings) -> None:
-        """Void the costs of failed curves with what rests on them, and every row of a cell with weights in doubt."""
+        """Void the costs of failed curves with what rests on them, and all rows of a cell in doubt."""
         self._curves.withdraw(findings)
         if not self._why:
             return

@@ -76,10 +76,16 @@ INVARIANTS = (
     Invariant("vocabulary", "settings:tokens_of_the_vocabulary", "no token is beyond the model's vocabulary", TIMED),
     Invariant("blocks", "plan:blocks_as_configured", "there are the blocks that were configured, each with its "
               "prompts and classes, its arms twice, and the controls", TIMED),
+    Invariant("drawn", "plan:drawn_by_the_id", "blocks, their arms and their controls come in the order that the "
+              "cell's id draws, which is another for another configuration", TIMED),
     Invariant("stopping", "plan:stopped_by_the_rule", "blocks that went on until they were enough ended where "
               "their rule says", TIMED),
+    Invariant("ends", "beside:ends_as_configured", "answers may end by themselves where that was configured, and "
+              "nowhere else"),
     Invariant("texts", "texts:untimed_as_configured", "texts that were decoded untimed are those that were configured, "
               "each to its full length"),
+    Invariant("company", "texts:padded_is_there", "a method that guesses for one answer was also compared where no row "
+              "is decoded alone, in each block with planted guesses", (CONTRAST,)),
     Invariant("seeds", "plan:seeds_as_configured", "every run has the seed of its block and turn, and the length that "
               "was asked for", TIMED),
     Invariant("windows", "times:windows_add_up", "a run's window is the time from its start to its end, without the "
@@ -102,10 +108,25 @@ INVARIANTS = (
               "every round reads the weights", (CONTRAST,)),
     Invariant("prefills", "times:prefills_alike", "the prompt takes both arms the same time before their windows",
               (CONTRAST,)),
+    Invariant("declared", "declared:declared_as_known", "what its method declares of itself is what this version's "
+              "file of that method does", TIMED),
+    Invariant("called", "declared:called_as_known", "the method, its parameters and its label are ones that this "
+              "version knows; this warns, since another version may know others", TIMED, WARNING),
+    Invariant("said_again", "declared:says_again", "a method that declares to say tokens again does so"),
+    Invariant("lengths", "declared:guesses_as_far", "rounds guess no further than the method's parameters let them, "
+              "and controls so far"),
+    Invariant("drafter", "declared:drafter_is_configured", "the drafter is what the method's parameters say, and "
+              "rejected tokens were forgotten as they say"),
     Invariant("trial", "inputs:difference_is_told", "what is on trial is what cell.yaml and env.json say: one setting, "
               "or a build whose name its files make", (TRIAL,)),
     Invariant("clocks", "times:clocks_alike", "both arms ran at the same clock, and it was read in both or in "
               "neither", TIMED),
+    Invariant("made", "around:contexts_as_configured", "contexts were made anew before the blocks that were "
+              "configured"),
+    Invariant("around", "around:machine_around_is_one", "what else ran is told in CPUs that there are, once for runs "
+              "that were open at once, and the load fades no quicker than a mean of a minute", TIMED),
+    Invariant("load", "around:load_is_the_runs", "whoever decodes is a part of the machine's load; this warns, since "
+              "some sandboxes tell no load", TIMED, WARNING),
     Invariant("start", "rows:starts_come_first", "rounds of the start come first, guess nothing, and are as many in "
               "every run of an arm"),
     Invariant("emitted", "tokens:tokens_are_draws", "a round says one draw of its own an answer and the guesses that "
@@ -120,6 +141,8 @@ INVARIANTS = (
     Invariant("compared", "tokens:compared", "every token that counts is compared with one of the baseline's", TIMED),
     Invariant("plain", "tokens:plain_decodes_plainly", "a baseline guesses nothing and decodes one row a token, and a "
               "method that declares no guesses makes none"),
+    Invariant("shapes", "beside:noise_is_the_shapes", "the noise is that between a row alone and the treatment's "
+              "decode, at all positions that were asked for"),
     Invariant("replays", "grades:replays_fit", "replays have the positions of their answers, disagree no more often, "
               "disagree where the arm's replay prefers its own token, and differ in what a temperature has"),
     Invariant("grades", "grades:grades_are_the_ledgers", "each answer's stored first difference is that of the "
@@ -141,14 +164,23 @@ INVARIANTS = (
               "all"),
     Invariant("counted", "account:account_is_kept", "records tell what their contexts counted; this warns where they "
               "do not", severity=WARNING),
-    Invariant("temperature", "sameness:collisions_fit", "draws have a collision probability above temperature 0, and "
+    Invariant("temperature", "collisions:collisions_fit", "draws have a collision probability above temperature 0, and "
               "none at it"),
+    Invariant("collisions", "collisions:collisions_are_the_draws", "one text has one collision probability behind it, "
+              "and guesses are right as often as those of their draws let them"),
+    Invariant("drafters", "beside:drafters_decode", "a drafter with a context decodes in it when it drafts, and one "
+              "without decodes nowhere"),
+    Invariant("held", "beside:memory_is_one_process", "what a process held grows from context to context, by the "
+              "caches of each at least by half", (*CONTRASTS, PROFILE)),
+    Invariant("joules", "beside:energy_fits", "energy, power and its limit fit each other, in both arms alike"),
     Invariant("servers", "served:difference_is_told", "what is on trial is what cell.yaml and env.json say: one option "
               "of a server, or another server", (SERVED,)),
     Invariant("requests", "served:requests_are_told", "each answer of a server is told of once, with the tokens and "
               "the window of its run", (SERVED,)),
     Invariant("own_times", "served:own_times_fit", "a server's own times lie within those that its client waited",
               (SERVED,)),
+    Invariant("tallies", "served:counts_fit", "a server counts the prompts of its runs, hardly more right guesses than "
+              "tokens, and each fresh start once", (SERVED,)),
     Invariant("said", "served:texts_are_the_hashes", "equal ids have equal texts, and texts that are said to be equal "
               "are", (SERVED,)),
     Invariant("same_again", "served:repeats_repeat", "a fresh server says the same text to one prompt and seed each "

@@ -11,6 +11,8 @@ from bench.judge.findings import engine_build
 from bench.machine_name import machine_id, make_of
 from bench.records.identity import stored_id
 
+TELLS_PROCESS = 3
+"""The first schema whose every contrast tells of its process."""
 OF_BASELINE = ("baseline", "again", "reference")
 """Contexts that the baseline's build makes."""
 
@@ -44,6 +46,8 @@ def machines_agree(case: Case) -> str | None:
     offloaded = [facts.get("layers_offloaded") for facts in ((cell.facts.get("engine") or {}).values()) if facts]
     if any([*offloaded, model.get("layers_offloaded")]) and "gpus" in about and not about["gpus"]:
         return "layers were offloaded, and the machine has no GPU"
+    if cell.env.get("device") == "gpu" and about.get("gpus") == []:
+        return "env.json says that a GPU was in use, and lists none"
     known = {str(gpu.get("name")) for gpu in about.get("gpus") or []}
     if "gpus" in about and (other := sorted(cell.log.devices - known)):
         return f"llama.cpp found the GPU {other[0]}, and env.json lists {', '.join(sorted(known)) or 'none'}"
@@ -122,6 +126,8 @@ def not_its_files(engine: Mapping[str, Any]) -> str | None:
     """Why a build is not called by the libraries that are listed beside its name; None where it is, or none are."""
     name, _, told = str(engine.get("build") or "").partition("+")
     files = engine.get("libraries")
+    if told and "libraries" in engine and not files:
+        return f"env.json names build {name}+{told}, and lists none of its libraries"
     if not told or not isinstance(files, Mapping) or not files:
         return None
     made = digest({str(file): str(value) for file, value in files.items()})
@@ -137,6 +143,8 @@ def facts_are_there(case: Case) -> str | None:
     lacking = [f"the engine's settings of {arm}" for arm in ("baseline", "treatment") if not engines.get(arm)]
     if (config.get("measure") or {}).get("noise_prompts") and not (facts.get("noise") or {}).get("positions"):
         lacking.append("the noise between shapes of a decode")
+    if int(config["schema"]) >= TELLS_PROCESS and not facts.get("process"):
+        lacking.append("the process that measured")
     model = facts.get("model") or {}
     layers = (engines.get("treatment") or {}).get("layers_offloaded"), model.get("layers_offloadable")
     divided = bool(layers[0]) and layers[0] != layers[1]

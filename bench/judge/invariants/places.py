@@ -63,3 +63,31 @@ def pairs(case: Case) -> Pairs:
     key, token = base.key[order], base.token[order]
     where = np.minimum(np.searchsorted(key, mine.key), len(key) - 1)
     return Pairs(mine, token[where], key[where] == mine.key)
+
+
+def prefixes(case: Case) -> list[tuple[str, bytes] | None]:
+    """(draws,) prompt and text of the answer before each draw: equal where two draws are behind the same tokens.
+
+    That is what its run confirmed before the draw's round, and what the round drew before it, which need not be what is
+    confirmed there later. None of a run of several answers, whose draws do not say whose they are.
+    """
+    table = case.runs
+    draws, told = table.draws, table.confirmed
+    texts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    for at in np.flatnonzero(table.tokens.streams == 1).tolist():
+        mine = np.flatnonzero(told & (table.emits["owner"] == at))
+        mine = mine[np.argsort(table.emits["position"][mine], kind="stable")]
+        texts[at] = table.emits["position"][mine], table.emits["token"][mine]
+    found: list[tuple[str, bytes] | None] = [None] * len(draws["owner"])
+    behind: list[int] = []
+    last = (-1, -1)
+    for at in np.lexsort((draws["depth"], draws["round"], draws["owner"])).tolist():
+        owner, place = int(draws["owner"][at]), int(draws["position"][at])
+        text = texts.get(owner)
+        if text is None:
+            continue
+        if last != (last := (owner, int(draws["round"][at]))):
+            behind = text[1][: np.searchsorted(text[0], place)].tolist()
+        found[at] = str(table.prompt[owner]), np.array(behind, dtype=np.int64).tobytes()
+        behind.append(int(draws["drawn"][at]))
+    return found

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.judge.invariants.pieces import machine_times
 from bench.judge.invariants.places import CARRY, KEPT
+from bench.judge.invariants.settings import SLACK
 from bench.judge.tables import SERVED
 from bench.records.arms import APART, PLANTED
+from bench.records.contexts import anew, usual
+from bench.records.drawn import Drawn
 from bench.records.stopping import BUDGET, FIXED, NARROW, STOPPED, looked
 
 if TYPE_CHECKING:
     from bench.judge.measure.case import Case
 
+DRAWN = 3
+"""The first schema whose every contrast is drawn as it is today."""
 SEEDS = 1_000_003
 """Between the seeds of two configurations: more than a cell has runs."""
 
@@ -81,10 +87,51 @@ def _controls(case: Case, measure: Mapping[str, Any], arms: list[Counter[str]], 
     return None
 
 
+def drawn_by_the_id(case: Case) -> str | None:
+    """Blocks and the arms in them, in the order that the cell's id draws: of another configuration it draws another."""
+    wanted, table = _tasks(case), case.runs
+    if int(case.cell.config.get("schema") or 0) < DRAWN or not wanted:
+        return None
+    measure = case.cell.config["measure"]
+    drawn, own = Drawn(case.cell.cell), ~table.any_of(APART)
+    blocks = int(table.block[own].max()) + 1
+    there = set(table.arm[own].tolist())
+    controls = [arm for arm in (*PLANTED, "solo") if arm in there]
+    turning = (case.cell.facts.get("turns") or {}).get("arms") or ()
+    prompts = drawn.plan_pass(wanted)
+    again = drawn.in_each_context(len(wanted), int(measure.get("again_blocks") or 0), renewals(case, len(wanted)))
+    controlled = drawn.chosen(len(wanted), int(measure.get("control_blocks") or 0) if controls else 0)
+    for block in range(blocks):
+        if block == len(prompts):
+            prompts += drawn.plan_pass(wanted)
+        more = [*(["again"] if block in again else []), *(controls if block in controlled else [])]
+        half = drawn.arms(block, more, turning)
+        mine = np.flatnonzero(own & (table.block == block))
+        mine = mine[np.argsort(table.order[mine], kind="stable")]
+        if [*half, *half[::-1]] != table.arm[mine].tolist() or {prompts[block]} != set(table.prompt[mine].tolist()):
+            return (f"block {block} decodes '{table.prompt[mine[0]] if len(mine) else ''}' by "
+                    f"{', '.join(table.arm[mine].tolist())}, and the cell's id draws '{prompts[block]}' by "
+                    f"{', '.join(half)} and back: it is another cell's record")  # fmt: skip
+    return None
+
+
+def renewals(case: Case, blocks: int) -> set[int]:
+    """Blocks before which contexts were to be made anew, of so many; servers have none."""
+    if case.kind == SERVED:
+        return set()
+    offloaded = ((case.cell.facts.get("engine") or {}).get("baseline") or {}).get("layers_offloaded")
+    contexts = int((case.cell.config.get("measure") or {}).get("contexts") or usual(bool(offloaded)))
+    if contexts == 1 and case.runs.made is not None and not case.runs.made.any():
+        return set()  # whoever asks for one set of contexts need not make another for a further pass
+    return anew(len(_tasks(case) or ()) or blocks, blocks, contexts)
+
+
 def stopped_by_the_rule(case: Case) -> str | None:
     """What the rule saw after each pass against the blocks that are stored, and against where it says that it ended."""
     told, config = case.cell.facts.get("stopping") or {}, case.cell.config
     why = told.get("why") or FIXED
+    if fault := _as_long(case, told.get("seconds")):
+        return fault
     if not looked(config):
         return None if why == FIXED else f"blocks ended as '{why}', and no rule was configured that could end them"
     measure, seen = config["measure"], told.get("passes") or []
@@ -103,6 +150,18 @@ def stopped_by_the_rule(case: Case) -> str | None:
     if (steps < 0).any() or (why == BUDGET and not over):
         return f"blocks ended as '{why}' after {spent[-1]:.0f} s, and the budget had room for another pass"
     return None
+
+
+def _as_long(case: Case, seconds: float | None) -> str | None:
+    """The blocks took no less than their runs, and no more than the cell."""
+    whole, own = case.cell.status.get("seconds"), ~case.runs.any_of(APART)
+    if seconds is None or whole is None:
+        return None
+    start, end = machine_times(case)
+    span = float(end[own].max() - start[own].min()) * 1e-9
+    if span <= SLACK * seconds and seconds <= SLACK * float(whole):
+        return None
+    return f"the blocks took {seconds:.1f} s, their runs {span:.1f} s from first to last, and the cell {whole:.1f} s"
 
 
 def _tasks(case: Case) -> list[str] | None:

@@ -18,6 +18,8 @@ APART = 2.0
 ALIKE = 2.0
 """Factor between one token of one sequence and one token in each of one sequence, which are the same."""
 
+BOTH, LAYOUTS = 3, {"sequences", "tokens"}
+"""The first schema whose every profile has steps of both layouts."""
 DEEPER, FEW = 1.5, 8
 """Between the lengths of text that widths were timed behind: a series begins where the text ends, or a few behind."""
 
@@ -31,6 +33,9 @@ def passes_are_there(case: Case) -> str | None:
     passes = np.unique(steps["repeat"])
     if wanted is not None and len(passes) != wanted:
         return f"{wanted} passes were configured, and {len(passes)} are stored"
+    layouts = set(np.unique(steps["layout"]).tolist())
+    if int(case.cell.config.get("schema") or 0) >= BOTH and layouts != LAYOUTS:
+        return f"steps of the layout {', '.join(sorted(layouts))} were timed, and each profile times both"
     for layout in np.unique(steps["layout"]):
         mine = steps["layout"] == layout
         widths = np.unique(steps["width"][mine])

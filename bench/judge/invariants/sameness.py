@@ -1,4 +1,4 @@
-"""What has to come out the same when it is done again, and draws that fit their temperature. It looks at no time."""
+"""What has to come out the same when it is done again. It looks at no time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ GUESSES = ("round", "depth", "position", "guess", "drawn")
 WORK = ("window_decodes", "window_tokens", "beside_window_tokens")
 """What contexts counted of a run."""
 
-GREEDY = "argmax"
-"""What draws at temperature 0."""
 ALWAYS = 3
 """The first schema whose every contrast decodes a carried prompt."""
 
@@ -73,20 +71,6 @@ def nothing_is_carried_over(case: Case) -> str | None:
             if not np.array_equal(values[at], values[cold]):
                 return (f"run {table.run[at]} ({table.arm[at]}) {what} than run {table.run[cold]}, which came first, "
                         f"on the same prompt with the same seed: something is carried over")  # fmt: skip
-    return None
-
-
-def collisions_fit(case: Case) -> str | None:
-    """A probability for every draw above temperature 0, none at it."""
-    table = case.runs
-    by = (case.cell.facts.get("process") or {}).get("draws")
-    if by is not None and (by == GREEDY) != (case.temperature == 0):
-        return f"tokens were drawn by '{by}', and the temperature is {case.temperature:g}"
-    known = ~np.isnan(table.draws["collision"].astype(float))
-    if case.temperature == 0 and known.any():
-        return "draws have a collision probability, which there is none of at temperature 0"
-    if case.temperature > 0 and not known.all():
-        return f"{int((~known).sum())} draws lack the collision probability that they have above temperature 0"
     return None
 
 

@@ -84,6 +84,44 @@ def own_times_fit(case: Case) -> str | None:
     return None
 
 
+def counts_fit(case: Case) -> str | None:
+    """What servers count: hardly more guesses right than tokens, the prompt that its runs have, as much of
+    it evaluated, and each fresh start once.
+    """
+    table, rows = case.runs, arrays(case.cell.served)
+    owner = owners(table.run, rows["run"]).astype(np.int64)
+    known = rows["n_prompt"] >= 0
+    prompts, cached = (np.bincount(owner, weights=np.where(known, rows[name], 0), minlength=len(table.run))
+                       for name in ("n_prompt", "n_cached"))  # fmt: skip
+    evaluated = prompts - np.maximum(cached, 0)
+    whole = np.bincount(owner, weights=~known, minlength=len(table.run)) == 0
+    for wrong, what in (
+        # What it accepts behind the end of an answer is cut off, and counted.
+        (rows["accepted"] > 2 * np.maximum(rows["told"], 1), "accepts twice as many guesses as it says tokens"),
+        ((rows["events"] > rows["told"]) | (rows["events"] < 1), "sends more or fewer pieces than tokens"),
+        (known & (rows["n_cached"] > rows["n_prompt"]), "has more of its prompt cached than there is"),
+        (whole[owner] & (prompts != table.n_prompt)[owner], "counts another prompt than its run"),
+        ((whole & (table.n_prompt_evaluated >= 0) & (evaluated != table.n_prompt_evaluated))[owner],
+         "evaluates another part of its prompt than its run"),
+    ):
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            return f"the server of run {rows['run'][at]} {what}; {int(wrong.sum())} answers in all"
+    return _started(case, rows, owner)
+
+
+def _started(case: Case, rows: Columns, owner: np.ndarray) -> str | None:
+    if case.cell.facts.get("sides") != "fresh":
+        return None
+    table = case.runs
+    plain = table.any_of(("baseline", "again"))[owner]
+    for mine in (plain, ~plain & ~table.of("kept")[owner]):
+        starts = np.unique(np.stack([rows["starts"][mine], owner[mine]]), axis=1)[0]
+        if (starts >= 0).all() and len(np.unique(starts)) < len(starts):
+            return "each run has a fresh server, and two of them tell of one start"
+    return None
+
+
 def texts_are_the_hashes(case: Case) -> str | None:
     """Equal ids have equal texts, and what was said of two texts is what their hashes say."""
     table, rows = case.runs, arrays(case.cell.served)

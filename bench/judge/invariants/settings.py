@@ -22,6 +22,8 @@ SWITCHED = {"on": ("on", "enabled"), "off": ("off", "disabled")}
 WIDENED = " as "
 """In the name of a quantization whose engine has caches of its own choice."""
 SLACK = 1.001
+PROBED = 3
+"""The first schema whose every method that guesses for one answer tells how it forgets."""
 
 
 def settings_as_configured(case: Case) -> str | None:
@@ -56,8 +58,8 @@ def _fitted(arm: str, own: Mapping[str, Any], asked: Mapping[str, Any], depth: i
     switch, told = asked.get("flash_attn"), own.get("flash_attn")
     if switch in SWITCHED and told is not None and str(told) not in SWITCHED[switch]:
         return f"the context of {arm} has flash_attn={told}, and flash_attn={switch} was configured"
-    if asked.get("repack") is False and own.get("repack"):
-        return f"the context of {arm} has its weights repacked, and repack=false was configured"
+    if own.get("repack") is not None and own["repack"] != asked.get("repack", True):
+        return f"the context of {arm} has repack={own['repack']}, and repack={asked.get('repack', True)} was configured"
     if asked.get("n_gpu_layers") == 0 and own.get("layers_offloaded"):
         return f"the context of {arm} has {own['layers_offloaded']} layers offloaded, and none was to be"
     return None
@@ -67,8 +69,13 @@ def rollback_was_seen(case: Case) -> str | None:
     """The way in which rejected tokens were forgotten passed its probe."""
     told = case.cell.facts.get("rollback") or {}
     used, tried = told.get("strategy"), told.get("tried")
+    forgets = case.arm.guesses and case.arm.answers == "one" and int(case.cell.config.get("schema") or 0) >= PROBED
     if not used or not isinstance(tried, list) or not tried:
-        return None
+        return "rejected tokens were forgotten, and nothing tells how" if forgets else None
+    for one in tried:
+        if one.get("passed") and float(one.get("distance") or 0) > float(one.get("allowed") or 0):
+            return (f"the probe of {one.get('strategy')} passed with {one.get('distance'):.3g} of "
+                    f"{one.get('allowed'):.3g} that were allowed")  # fmt: skip
     if any(one.get("strategy") == used and one.get("passed") for one in tried):
         return None
     return f"rejected tokens were forgotten by {used}, which no probe saw restore the state"
@@ -82,6 +89,9 @@ def facts_fit(case: Case) -> str | None:
     read, repeats = speed.get("read_gb_s"), speed.get("repeats")
     if read and repeats and not max(repeats) / SLACK <= read <= max(repeats) * SLACK:
         return f"the memory is said to read {read:.1f} GB/s, and the quickest reading is {max(repeats):.1f}"
+    middle = speed.get("median_gb_s")
+    if middle and repeats and not min(repeats) / SLACK <= middle <= max(repeats) * SLACK:
+        return f"the memory's median reading is said to be {middle:.1f} GB/s, and none is beyond {max(repeats):.1f}"
     return None
 
 

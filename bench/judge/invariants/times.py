@@ -137,8 +137,17 @@ def clocks_alike(case: Case) -> str | None:
     if np.isnan(base) != np.isnan(mine):
         return f"the clock was read while {'the treatment' if np.isnan(base) else 'the baseline'} ran, and never else"
     if not abs(np.log(mine / base)) > CLOCK:
-        return None
+        return _memory_clocks(case)
     return f"the treatment ran at {mine:.0f} MHz and the baseline at {base:.0f} MHz"
+
+
+def _memory_clocks(case: Case) -> str | None:
+    """The same of the device's memory, where it is told."""
+    read = np.asarray(arrays(case.cell.runs)["memory_mhz"], dtype=float)
+    base, mine = (read[case.runs.of(arm) & (read > 0)] for arm in ("baseline", "treatment"))
+    if not len(base) or not len(mine) or abs(np.log(np.median(mine) / np.median(base))) <= CLOCK:
+        return None
+    return f"the treatment's memory ran at {np.median(mine):.0f} MHz and the baseline's at {np.median(base):.0f} MHz"
 
 
 def _whole(values: np.ndarray) -> np.ndarray:

@@ -124,7 +124,7 @@ class Small(BaseHTTPRequestHandler):
         timings = {"cache_n": 0, "prompt_n": len(prefix), "prompt_ms": 0.5, "predicted_n": told,
                    "predicted_ms": spent}
         if self.given.guesses:
-            timings |= {"draft_n": 40 if again else 8, "draft_n_accepted": 30 if again else 1}
+            timings |= {"draft_n": 40 if again else 8, "draft_n_accepted": 11 if again else 1}
         if self.given.openai:
             self.event({"model": self.names()[0], "choices": [{"text": "", "finish_reason": "length"}]})
             self.event({"model": self.names()[0], "choices": [], "usage": {
