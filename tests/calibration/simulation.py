@@ -199,7 +199,7 @@ def _table(layout: list[Place], times: np.ndarray) -> RunTable:
         arm=np.array([place[2] for place in layout]), prompt=np.array([f"p{place[3]:02d}" for place in layout]),
         prompt_class=np.full(runs, "prose"), seed=run, n_prompt=every, n_prompt_evaluated=every,
         n_predict=every * (rounds + 1), clock_mhz=np.full(runs, np.nan), window=window, start_ns=run,
-        draft_prefill=zero,
+        draft_prefill=zero, restored=zero.astype(int),
         tokens=RunCounts(*([every * rounds] * 2), every, *([zero.astype(int)] * 3), every, *([zero.astype(int)] * 2)),
         rounds=every * rounds, startup_rounds=zero, startup_seconds=zero,
         seconds={name: window if name in ("decode", "total") else zero
