@@ -35,7 +35,10 @@ class Relevant:
     @property
     def digest(self) -> str:
         """Stands for what is asked, so that what was held for other sheets is known for it."""
-        return hashlib.sha256(repr((self._asked, self._names)).encode(errors="surrogateescape")).hexdigest()
+        # In an order of their own: that of the names is another one in every process.
+        names = sorted(self._names.alike.items()), sorted((name, sorted(said.items())) for name, said in
+                                                          self._names.files.items())  # fmt: skip
+        return hashlib.sha256(repr((self._asked, names)).encode(errors="surrogateescape")).hexdigest()
 
     @property
     def tables(self) -> Sequence[str]:

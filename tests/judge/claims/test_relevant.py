@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import product
 
 import pytest
 
+from bench.host.pins import ROOT
 from bench.judge.claims.facts import load_facts
 from bench.judge.claims.names import Names
 from bench.judge.claims.relevant import Relevant, keys_of
@@ -59,3 +63,13 @@ def test_values_that_only_look_alike_are_told_apart() -> None:
     for one, other in product(values, values):
         mine = [row for row in told.speedup if (type(row["streams"]), type(row["draft"])) == (type(one), type(other))]
         assert told.rows_that("speedup", lambda row: any(row is own for own in mine)) == mine  # noqa: B023
+
+
+def test_what_is_asked_is_told_alike_in_every_process() -> None:
+    """What one report keeps is found by the next, whose sets stand in another order."""
+    code = ("from tests.judge.claims.test_relevant import CLAIMS, NAMES; from bench.judge.claims.relevant import "
+            "Relevant; print(Relevant(CLAIMS, NAMES).digest)")  # fmt: skip
+    told = {subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed},
+                           check=True, capture_output=True, text=True).stdout for seed in ("1", "2", "3")}  # fmt: skip
+    assert told == {f"{Relevant(CLAIMS, NAMES).digest}\n"}
+    assert Relevant(CLAIMS[1:], NAMES).digest != Relevant(CLAIMS, NAMES).digest
