@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from bench.run.prompt_depth import each_behind
 from bench.run.tasks import unlike
 from pti_loop.fake import FakeModel, Faults
 from tests.run.test_contrast import MS, PROMPTS, config, toy
-from tests.run.test_trial import checks, on_trial, stored
+from tests.run.test_trial import checks, on_trial, planned, stored
 
 DEPTH = 96
 
@@ -22,7 +23,8 @@ def deep(settings, model=None, prompts=tuple(PROMPTS), **faults):
     """The contrast of these settings behind `DEPTH` tokens."""
     settings.depth = DEPTH
     behind = each_behind(list(prompts), DEPTH)
-    return Contrast(model or toy(**faults), settings, behind, "order", lambda: (2000.0, 50.0), lambda *_: None)
+    name = planned(Path(), settings).id
+    return Contrast(model or toy(**faults), settings, behind, name, lambda: (2000.0, 50.0), lambda *_: None)
 
 
 @pytest.fixture(scope="module")
