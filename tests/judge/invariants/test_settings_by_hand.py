@@ -16,6 +16,7 @@ Check = Callable[[Any], str | None]
 def said(check: Check, change: Callable[[Cell], Any] = lambda cell: None) -> str | None:
     cell = guess_cell()
     cell.config["schema"] = 3
+    cell.facts["process"] = {"draws": "argmax"}
     cell.facts["engine"]["again"] = dict(cell.facts["engine"]["baseline"])
     change(cell)
     return check(case_of(cell))
@@ -233,6 +234,8 @@ def test_a_processors_memory_is_read_by_the_threads_that_decode() -> None:
                        cell.facts["engine"]["treatment"].update(layers_offloaded=20)), None),
         (lambda cell: (cell.facts.update(bandwidth={}), cell.facts["model"].update(layers_offloadable=31),
                        cell.facts["engine"]["treatment"].update(layers_offloaded=31)), "it lacks the read bandwidth"),
+        (lambda cell: cell.facts.pop("process"), "it lacks the process that measured"),
+        (lambda cell: (cell.facts.pop("process"), cell.config.update(schema=2)), None),
         (lambda cell: cell.facts["model"].update(step_bytes=0), "it lacks the bytes of the weights"),
         (lambda cell: (cell.facts.update(bandwidth={}), cell.facts["model"].update(step_bytes=0)),
          "it lacks the read bandwidth, the bytes of the weights"),
