@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.judge.measure.served import WHEN
 from bench.report.tables.conditions import CellIndex, condition
 from bench.report.tables.csv_files import Ordered
 from bench.report.tables.values import Row, fixed
@@ -75,6 +76,7 @@ def _servers(ordered: Ordered, index: CellIndex, words: Sequence[str]) -> str:
     cells = {cell for row in rows for cell in row["cells"]}
     kept = [row for row in ordered.rows("servers") if row["cell"] in cells and row["arm"] == "kept"]
     if kept:
+        kept.sort(key=lambda row: WHEN["kept"].index(row["when"]))
         told = "; ".join(f"{row['when']} {fixed(row['tok_s'], 0)}" for row in kept)
         lines += ["", f"One server that is kept, on one prompt, in tokens a second: {told}."]
     return "\n".join(lines)
