@@ -64,7 +64,7 @@ FORMATS = (
     Format("trtllm_json", "json", r"system_output_throughput_tok_s"),
     Format("serving", "lines", r"Output token throughput|Serving Benchmark Result|output tokens/s"),
     Format("serving_json", "json", r"output_throughput|tokens_per_second"),
-    Format("vllm_log", "lines", r"SpecDecoding metrics|Avg generation throughput"),
+    Format("vllm_log", "lines", r"SpecDecoding metrics|Speculative metrics|Avg generation throughput"),
     Format("sglang_log", "lines", r"gen throughput \(token/s\)"),
     Format("ollama", "lines", r"eval rate:|PROCESSOR +"),
     Format("ollama_json", "json", r"eval_duration"),

@@ -188,3 +188,23 @@ def test_records_of_ones_own_engine() -> None:
     assert not record_of(
         source_of("post", b'{"timing": {"decode_ms": 9, "decode_tokens": 6}, "tokens_count": 6}')
     ).flags
+
+
+def test_the_line_of_earlier_vllm_is_read_with_what_it_counts() -> None:
+    line = ("INFO metrics.py:477] Speculative metrics: Draft acceptance rate: 0.640, System efficiency: 0.560, "
+            "Number of speculative tokens: 4, Number of accepted tokens: 2560, "
+            "Number of draft tokens: 4000")  # fmt: skip
+    (whole,) = trials(f"{line}, Number of emitted tokens: 3000.\n")
+    assert (whole.drafted, whole.accepted, whole.emitted, whole.printed["acceptance"]) == (4000, 2560, 3000, 0.64)
+    (cut,) = trials(f"{line}.\n")
+    assert (cut.drafted, cut.emitted) == (4000, None)
+
+
+@pytest.mark.parametrize(("unit", "seconds"), [("us", 21e-6), ("\u00b5s", 21e-6), ("ns", 21e-9), ("ms", 21e-3)])
+def test_a_profiler_says_microseconds_with_either_letter(unit: str, seconds: float) -> None:
+    text = ("\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
+            f"\"0\",\"gemv\",\"gpu__time_duration.sum\",\"{unit}\",\"21\"\n"
+            "\"0\",\"gemv\",\"dram__bytes_read.sum\",\"Mbyte\",\"42\"\n")  # fmt: skip
+    found = record_of(source_of("ncu.csv", text.encode()))
+    (launches,) = found.launches
+    assert launches.us * 1e-6 == pytest.approx(seconds)
