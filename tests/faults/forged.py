@@ -39,6 +39,8 @@ def stretch(record: Record, factor: float, arms: Iterable[str]) -> None:
         longer = round((end - start) * (by - 1))
         runs.iloc[place, runs.columns.get_loc("decode_window_ns")] += longer
         moved += longer
+    if "seconds" in record.facts.get("stopping", {}):
+        record.facts["stopping"]["seconds"] += max(moved, 0) * 1e-9
     rows = record.mask("rounds", *arms)
     for name in ROUND_TIMES:
         rounds.loc[rows, name] = (rounds[name][rows] * factor).astype("int64")
@@ -50,6 +52,8 @@ def all_of_time(record: Record) -> None:
     bandwidth = record.facts["bandwidth"]
     bandwidth["read_gb_s"] *= 2
     bandwidth["repeats"] = [2 * one for one in bandwidth["repeats"]]
+    if "median_gb_s" in bandwidth:
+        bandwidth["median_gb_s"] *= 2
 
 
 def quicker_treatment(record: Record) -> None:

@@ -109,13 +109,15 @@ def _printed(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
     }
     if trial.samples and trial.prompt_tokens and not trial.mixed_tokens:
         expected["pp"] = (statistics.fmean(trial.prompt_tokens / seconds for seconds in trial.samples), math.inf)
-    rates = [(trial.distinct or trial.prompt_tokens) / seconds for seconds in trial.samples if seconds > 0]
-    if rates and not trial.mixed_tokens:
+    # Rows of a prompt are nobody's claim, and what they print beside their rate is not looked at.
+    rates = [trial.distinct / seconds for seconds in trial.samples if seconds > 0 and not trial.mixed_tokens]
+    if rates and trial.distinct:
         expected["mean_s"] = statistics.fmean(trial.samples), math.inf
         expected["samples"] = statistics.fmean(rates), math.inf
-    if len(rates) > 1 and not trial.mixed_tokens:
-        # Of hardly any spread the printed digits tell nothing.
-        expected["sd"] = max(statistics.stdev(rates), SMALL * statistics.fmean(rates)), math.inf
+    # Less spread than there is flatters; more does not, and of hardly any the printed digits tell nothing.
+    spread = statistics.stdev(rates) if len(rates) > 1 else 0.0
+    if SMALL * statistics.fmean(rates or [0.0]) < spread and trial.printed.get("sd", math.inf) < spread:
+        expected["sd"] = spread, math.inf
     for name, (right, seconds) in expected.items():
         value = trial.printed.get(name)
         # The table prints times with three decimals, which limits how far a rate can be recomputed.

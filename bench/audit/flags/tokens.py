@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from bench.audit.emits import Counts, Emits, count
-from bench.audit.flags.ledgers import copied_runs, ledger_flags
 from bench.audit.options import AuditOptions
 from bench.audit.trials import Flag, Record, Trial
 
@@ -20,7 +19,14 @@ MIN_STEPS = 3
 def token_flags(record: Record, options: AuditOptions) -> list[Flag]:
     """Flags about what was emitted, a trial at a time."""
     own = [flag for trial in record.trials for flag in _trial_flags(trial, options)]
-    return own + list(copied_runs(record.trials))
+    ledgers = [trial for trial in record.trials if trial.emits is not None and len(trial.emits)]
+    if not ledgers:
+        return own
+    from bench.audit.flags.ledgers import copied_runs, ledger_flags  # with numpy, which a small text does without
+
+    rows = [flag for trial in ledgers if trial.emits and trial.emits.placed
+            for flag in ledger_flags(trial, trial.emits)]  # fmt: skip
+    return own + rows + list(copied_runs(ledgers))
 
 
 def _trial_flags(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
@@ -31,7 +37,6 @@ def _trial_flags(trial: Trial, options: AuditOptions) -> Iterator[Flag]:
         counts = trial.emits.counts or count(trial.emits)
         if trial.emits.placed:
             yield from _emit_flags(trial, trial.emits, counts)
-            yield from ledger_flags(trial, trial.emits)
         if not counts.duplicates:
             yield from _overlap_flags(trial, trial.emits)
     elif trial.emitted == 0:

@@ -6,6 +6,7 @@ on anything. Knows nothing about what is drawn, and nothing about files.
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Sequence
@@ -137,7 +138,10 @@ def _title_height(title: str) -> float:
 
 
 def _margin(panel: Panel) -> float:
-    return max(_text_width(line, 6.0) for label in panel.labels for line in wrapped(label).split("\n")) + 0.05
+    """Inches for the labels, whole hundredths: a letter's width is 64ths of a point, half of which is a tie of the
+    sixth digit that is written, and processors do not break it alike."""
+    widest = max(_text_width(line, 6.0) for label in panel.labels for line in wrapped(label).split("\n"))
+    return math.ceil(100 * widest + 5) / 100
 
 
 def _page(plan: Plan, placed: Sequence[_Placed], width: float, legend: _Legend, titled: bool) -> Figure:

@@ -65,7 +65,7 @@ def test_a_run_that_is_a_copy_is_told_and_one_of_a_coarse_clock_is_none(tmp_path
 
 @pytest.mark.parametrize(("edits", "code"), [
     ({}, ""), ({"avg_ns": 2_014_000_000}, ""), ({"avg_ns": 2_016_000_000}, "INCONSISTENT"),
-    ({"stddev_ts": 0.3}, "INCONSISTENT"),
+    ({"stddev_ts": 0.02}, "INCONSISTENT"), ({"stddev_ts": 30.0}, ""),
     ({"samples_ts": [31.9] * 5}, ""), ({"samples_ts": [32.2] * 5}, "INCONSISTENT"), ({"samples_ts": []}, ""),
     ({"samples_ns": SAMPLES[:1] * 5}, "COPIED"), ({"samples_ns": [2_000_123_000] * 5, "stddev_ts": 0.001}, "")])
 def test_a_row_of_llama_bench_is_its_repetitions(tmp_path: Path, edits: dict[str, object], code: str) -> None:
@@ -74,7 +74,7 @@ def test_a_row_of_llama_bench_is_its_repetitions(tmp_path: Path, edits: dict[str
     assert code or edits.get("samples_ns") or found == {}
 
 
-@pytest.mark.parametrize(("share", "fault"), [(0.92, False), (0.85, True), (1.08, False), (1.2, True)])
-def test_a_spread_is_told_within_a_tenth(tmp_path: Path, share: float, fault: bool) -> None:
+@pytest.mark.parametrize(("share", "fault"), [(0.92, False), (0.85, True), (1.08, False), (1.2, False)])
+def test_a_spread_may_be_a_tenth_less_than_it_is_and_any_more(tmp_path: Path, share: float, fault: bool) -> None:
     spread = json.loads(bench())[0]["stddev_ts"]
     assert ("INCONSISTENT" in told(tmp_path, bench(stddev_ts=share * spread))) == fault
