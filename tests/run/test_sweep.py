@@ -37,7 +37,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["prompts=short", "measure=quick", "n_predict=6", "measure.classes=[prose,question]", "measure.again_blocks=1",
          "engine.n_ctx=256", "profile=false"]  # fmt: skip
 ONE_CORE = "engine.threads=1"
-"""Where time or memory is looked at: decodes on all cores wait for each other once a neighbour has one of them."""
+"""Where time or memory is looked at, or much is decoded: decodes on all cores wait for each other once a neighbour has
+one of them."""
 NAMED = b"\x05\0\0\0\0\0\0\0llama"
 """The architecture in a GGUF header: a length, then the text."""
 QUIET = {"state": "done", "reason": "", "seconds": 0.1}
@@ -385,7 +386,7 @@ def test_the_estimate_says_nothing_before_it_knows_and_then_scales():
 
 def test_sampling_in_the_engine_is_graded_as_well(tmp_path):
     """Replays need logits, which such a context does not keep."""
-    words = [*SMALL, "streams=2", "method=packed", "engine.sampler=backend", f"results={tmp_path / 'res'}"]
+    words = [*SMALL, ONE_CORE, "streams=2", "method=packed", "engine.sampler=backend", f"results={tmp_path / 'res'}"]
     outcome, _ = sweep(words)
     assert not outcome.failed, outcome.failed
     (cell,) = load_cells(tmp_path / "res")
@@ -396,8 +397,8 @@ def test_sampling_in_the_engine_is_graded_as_well(tmp_path):
 def test_a_method_with_a_file_of_its_own_is_a_sound_cell_that_tells_no_folder(tmp_path):
     tiny = ROOT / "models" / "pti-tiny" / "pti-tiny.Q8_0.gguf"
     results = f"results={tmp_path / 'res'}"
-    assert main(["sweep", *SMALL, "model=pti-tiny", "method=draft", f"method.draft_model={tiny}", "method.draft=2",
-                 results]) == 0  # fmt: skip
+    assert main(["sweep", *SMALL, ONE_CORE, "model=pti-tiny", "method=draft", f"method.draft_model={tiny}",
+                 "method.draft=2", results]) == 0  # fmt: skip
     (cell,) = load_cells(tmp_path / "res")
     assert cell.config["method"]["parameters"]["draft_model"] == tiny.name
     assert main(["report", results, f"reports={tmp_path / 'rep'}"]) == 0
