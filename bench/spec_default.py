@@ -91,9 +91,8 @@ def is_served(row: Row, words: Sequence[str]) -> bool:
 def _served_line(row: Row) -> str:
     if row["void"]:
         return f"| {row['prompt_class']} | n/a | void | {row['lossless']} |"
-    interval = f"{fixed(row['noise_low'], 2)} to {fixed(row['noise_high'], 2)}"
     return (f"| {row['prompt_class']} | {fixed(row['tok_s'], 0)} and {fixed(row['baseline_tok_s'], 0)} | "
-            f"**{fixed(row['speedup'], 2)} ({interval})** | {row['lossless']} |")  # fmt: skip
+            f"{_ratio(row)} | {row['lossless']} |")  # fmt: skip
 
 
 def _is(row: Row, own: Mapping[str, object]) -> bool:
@@ -107,9 +106,12 @@ def _is(row: Row, own: Mapping[str, object]) -> bool:
 def _line(row: Row) -> str:
     if row["void"]:
         return f"| {row['prompt_class']} | void | n/a | {row['lossless']} |"
-    interval = f"{fixed(row['noise_low'], 2)} to {fixed(row['noise_high'], 2)}"
-    return (f"| {row['prompt_class']} | **{fixed(row['speedup'], 2)} ({interval})** | "
-            f"{fixed(row['tokens_per_round'], 2)} | {row['lossless']} |")  # fmt: skip
+    return f"| {row['prompt_class']} | {_ratio(row)} | {fixed(row['tokens_per_round'], 2)} | {row['lossless']} |"
+
+
+def _ratio(row: Row) -> str:
+    """The speed-up with its interval over these texts."""
+    return f"**{fixed(row['speedup'], 2)} ({fixed(row['noise_low'], 2)} to {fixed(row['noise_high'], 2)})**"
 
 
 def put(text: str, made: str) -> str:

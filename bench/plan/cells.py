@@ -243,6 +243,7 @@ def _served_values(config: Config) -> dict[str, Any]:
     return {"streams": config.streams, "method": {"name": BASELINE, "parameters": {},
                                                   "declaration": of_servers(config.streams)}}  # fmt: skip
 
+
 def _files(config: Config) -> list[Parameter]:
     """Parameters of the method that are files."""
     own = parameters_of(config.method.spec, config.method.parameters)

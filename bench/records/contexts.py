@@ -19,7 +19,7 @@ def renewed(blocks: int, contexts: int) -> set[int]:
 def anew(planned: int, blocks: int, contexts: int) -> set[int]:
     """The same over all passes of `planned` blocks each, until there are `blocks`: a pass begins with new ones.
 
-    None where `contexts` is 0: nobody has said what is usual.
+    No block where `contexts` is 0: nobody has said what is usual.
     """
     if not contexts:
         return set()

@@ -57,13 +57,13 @@ def _same_answers(trial: Trial, stream: np.ndarray, token: np.ndarray) -> Iterat
             return
 
 
-def copied_runs(trials: Sequence[Trial]) -> Iterator[Flag]:
+def copied_runs(ledgers: Sequence[tuple[Trial, Emits]]) -> Iterator[Flag]:
     """Two runs whose tokens came out at the same distances, to the nanosecond."""
     seen: dict[bytes, str] = {}
-    for trial in trials:
-        if trial.emits is None or not trial.emits.clocked:
+    for trial, emits in ledgers:
+        if not emits.clocked:
             continue
-        steps = np.diff(np.frombuffer(trial.emits.t_ns, dtype=np.int64))
+        steps = np.diff(np.frombuffer(emits.t_ns, dtype=np.int64))
         if len(np.unique(steps)) < FEW:
             continue
         if (first := seen.setdefault(steps.tobytes(), trial.where)) != trial.where:

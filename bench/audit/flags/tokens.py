@@ -19,13 +19,12 @@ MIN_STEPS = 3
 def token_flags(record: Record, options: AuditOptions) -> list[Flag]:
     """Flags about what was emitted, a trial at a time."""
     own = [flag for trial in record.trials for flag in _trial_flags(trial, options)]
-    ledgers = [trial for trial in record.trials if trial.emits is not None and len(trial.emits)]
+    ledgers = [(trial, trial.emits) for trial in record.trials if trial.emits]
     if not ledgers:
         return own
     from bench.audit.flags.ledgers import copied_runs, ledger_flags  # with numpy, which a small text does without
 
-    rows = [flag for trial in ledgers if trial.emits and trial.emits.placed
-            for flag in ledger_flags(trial, trial.emits)]  # fmt: skip
+    rows = [flag for trial, emits in ledgers if emits.placed for flag in ledger_flags(trial, emits)]
     return own + rows + list(copied_runs(ledgers))
 
 

@@ -13,9 +13,9 @@ from bench.audit.own_tables import dicts, file_of, integer, mapping, table
 from bench.audit.text import opened
 from bench.audit.trials import Record, Step
 from bench.errors import UserError
+from bench.records.arms import ARMS
+from pti_loop.ledger import PHASES
 
-PHASES = ("startup", "steady")
-ARMS = ("baseline", "again", "treatment", "sabotage", "oracle", "solo", "carry", "kept")
 CONTEXT_OF = {"again": "baseline", **dict.fromkeys(("sabotage", "oracle", "carry", "kept"), "treatment")}
 """Arms that run in the context of another, whose settings are theirs."""
 RUN_COLUMNS = ("run", "arm", "prompt", "n_prompt", "n_prompt_evaluated", "n_predict", "prefill_ns", "decode_window_ns")

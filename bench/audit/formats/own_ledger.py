@@ -16,9 +16,9 @@ from bench.audit.own_tables import Rows, table
 from bench.audit.text import opened
 from bench.audit.trials import Record, Trial
 from bench.errors import UserError
+from pti_loop.ledger import SOURCES
 
 COLUMNS = ("run", "stream", "position", "token", "round", "source", "t_ns")
-SOURCES = ("prefill", "verified", "unverified")
 MOST_RUNS = 100_000
 NOTE = "a ledger alone has no prefill time and no arm names"
 
